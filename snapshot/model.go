@@ -1,6 +1,9 @@
 package snapshot
 
-import "strconv"
+import (
+	"strconv"
+	"sync/atomic"
+)
 
 // A Snapshot is one memory snapshot: the state of the caching allocator at the
 // moment of the dump and, when it was recorded, the history that led there.
@@ -33,6 +36,8 @@ type Snapshot struct {
 	// caller asked for what could be read (see Options.Partial). A snapshot
 	// with Partial set must never be shown as complete.
 	Partial error
+
+	index atomic.Pointer[frameIndex] // what frames.go derives from Frames, on first use
 }
 
 // Source says where a snapshot came from.
