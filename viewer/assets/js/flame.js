@@ -1,0 +1,122 @@
+// Flame graph: bytes by call stack, the outermost frame on top. Boxes are
+// elements, so text clips, themes and prints like the rest of the page. Only
+// boxes of at least a pixel are made.
+
+var flameRow = 19;
+
+function startFlame(panel, flame) {
+  var box = panel.querySelector(".flame");
+  if (!box || !flame) return null;
+  var inner = el("div"), path = panel.querySelector(".flame-path"), search = panel.querySelector(".flame-box input");
+  box.append(inner);
+  var nodes = flameNodes(flame), root = nodes[0], zoom = root, at = root, words = "", built = 0;
+
+  function draw() {
+    var width = box.clientWidth;
+    if (!width) return;
+    built = width;
+    var parts = document.createDocumentFragment(), depth = 0;
+    var scale = width / zoom.bytes, line = ancestors(zoom);
+    line.forEach(function (n) { put(parts, n, 0, width, "above"); });
+    (function walk(n, x) {
+      var w = n.bytes * scale;
+      if (w < 1) return;
+      depth = Math.max(depth, n.depth);
+      put(parts, n, x, w, "");
+      n.children.forEach(function (c) { walk(c, x); x += c.bytes * scale; });
+    })(zoom, 0);
+    inner.replaceChildren(parts);
+    inner.style.height = (depth + 1) * flameRow + "px";
+    tell();
+  }
+
+  function put(parts, n, x, w, extra) {
+    var e = el("i", "k" + n.frame.kind + (n.index % 2 ? " odd" : " even") + (extra ? " " + extra : "") + (w < 26 ? " slim" : ""), w < 26 ? undefined : n.name);
+    if (words && matches(n)) e.classList.add("hit");
+    if (n === at && at !== root) e.classList.add("at");
+    e.style.left = x + "px";
+    e.style.top = n.depth * flameRow + "px";
+    e.style.width = Math.max(1, w - 1) + "px";
+    e.node = n;
+    parts.append(e);
+  }
+
+  function matches(n) { return n.text.indexOf(words) >= 0; }
+
+  // tell writes where we are, or how much a search found: the bytes of the
+  // outermost matching frames, so nothing counts twice.
+  function tell() {
+    path.replaceChildren();
+    if (words) {
+      var sum = 0;
+      (function walk(n) { if (matches(n)) sum += n.bytes; else n.children.forEach(walk); })(root);
+      path.append("Matching stacks hold ", el("b", "", bytes(sum)), " (" + percent(sum, root.bytes) + ").");
+      return;
+    }
+    var n = at;
+    path.append(el("b", "", n === root ? "All stacks" : n.name), "  " + bytes(n.bytes) + ", " + percent(n.bytes, root.bytes) + ", " + count(n.count) + " blocks" + (n.frame.file ? "  " + place(n.frame) : ""));
+  }
+
+  function zoomTo(n) {
+    zoom = at = n;
+    draw();
+    box.scrollTop = Math.max(0, (n.depth - 2) * flameRow);
+    say((n === root ? "all stacks" : n.name) + ", " + bytes(n.bytes));
+  }
+
+  box.addEventListener("click", function (e) { if (e.target.node) zoomTo(e.target.node === zoom && zoom.parent ? zoom.parent : e.target.node); });
+  box.addEventListener("mousemove", function (e) { tip(e.target.node && flameTip(e.target.node, root), e.clientX, e.clientY); });
+  box.addEventListener("mouseleave", function () { tip(null); });
+  box.addEventListener("keydown", function (e) {
+    var sibs = at.parent ? at.parent.children : [at], i = sibs.indexOf(at);
+    var to = { ArrowDown: at.children[0], ArrowUp: at.parent, ArrowRight: sibs[i + 1], ArrowLeft: sibs[i - 1] }[e.key];
+    if (e.key === "Enter") zoomTo(at);
+    else if (e.key === "Escape") zoomTo(root);
+    else if (to) {
+      at = to;
+      if (!inside(at, zoom)) zoom = at;
+      draw();
+      say(at.name + ", " + bytes(at.bytes) + ", " + percent(at.bytes, root.bytes));
+      var y = at.depth * flameRow;
+      if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - flameRow) box.scrollTop = y - box.clientHeight / 2;
+    } else return;
+    e.preventDefault();
+  });
+  search.addEventListener("input", function () { words = search.value.trim().toLowerCase(); draw(); });
+  if (window.ResizeObserver) new ResizeObserver(function () { if (box.clientWidth !== built) draw(); }).observe(box);
+  draw();
+  return draw;
+}
+
+function inside(n, ancestor) {
+  for (; n; n = n.parent) if (n === ancestor) return true;
+  return false;
+}
+
+function ancestors(n) {
+  var out = [];
+  for (n = n.parent; n; n = n.parent) out.push(n);
+  return out;
+}
+
+// flameNodes turns the preorder columns into a tree.
+function flameNodes(flame) {
+  var nodes = [], next = 0;
+  (function build(parent, depth) {
+    var i = next++, frame = frameOf(flame.frame[i]);
+    var n = { index: i, frame: frame, bytes: flame.bytes[i], count: flame.count[i], parent: parent, depth: depth, children: [] };
+    n.name = frame.fn + (frame.file ? "  " + shortPlace(frame) : "");
+    n.text = (frame.fn + " " + place(frame)).toLowerCase();
+    nodes[i] = n;
+    for (var c = flame.children[i]; c > 0; c--) n.children.push(build(n, depth + 1));
+    return n;
+  })(null, 0);
+  return nodes;
+}
+
+function flameTip(n, root) {
+  var box = el("div");
+  box.append(el("div", "t-title", n.frame.fn), el("div", "t-soft", place(n.frame)),
+    tipRow("bytes", bytes(n.bytes) + "  (" + exact(n.bytes) + ")"), tipRow("share", percent(n.bytes, root.bytes)), tipRow("blocks", count(n.count)));
+  return box;
+}

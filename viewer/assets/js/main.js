@@ -1,0 +1,46 @@
+// Start everything. What lies in a hidden panel is drawn when it is shown. If
+// anything fails, the page falls back to its plain form.
+
+function start() {
+  startTheme();
+  all(".panel").forEach(startTable);
+  data.devices.forEach(function (d) { d.hasTime = !!document.querySelector("#" + d.id + " [data-axis]"); });
+
+  var curves = {}, maps = {}, flames = {};
+  startTabs(function (panel) { drawPanel(panel); });
+  startDevices(function (article) { drawDevice(article); });
+  all("article.device").forEach(function (a) { if (!a.hidden) drawDevice(a); });
+
+  function deviceOf(id) { return data.devices.filter(function (d) { return d.id === id; })[0]; }
+
+  function drawDevice(article) {
+    var id = article.id, d = deviceOf(id);
+    if (!curves[id]) { curves[id] = true; startCurve(d); }
+    if (!maps[id]) {
+      maps[id] = startMap(d) || function () {};
+      redraws.push(maps[id]);
+    }
+    maps[id]();
+    all(".panel", article).forEach(drawPanel);
+  }
+
+  function drawPanel(panel) {
+    var article = panel.closest("article");
+    if (panel.hidden || article.hidden) return;
+    if (!flames[panel.id]) flames[panel.id] = startFlame(panel, deviceOf(article.id).flames[panel.dataset.moment]) || function () {};
+  }
+
+  var wait;
+  addEventListener("resize", function () {
+    clearTimeout(wait);
+    wait = setTimeout(function () { Object.keys(maps).forEach(function (id) { maps[id](); }); }, 120);
+  });
+  document.documentElement.dataset.ready = "yes";
+}
+
+try {
+  start();
+} catch (e) {
+  document.documentElement.classList.remove("js");
+  throw e;
+}

@@ -1,0 +1,81 @@
+package viewer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+)
+
+// curveChart returns the echarts option of the memory curve. Colours,
+// formatters and marks are added by the script (assets/js/curve.js), which
+// knows the theme and which x axis is chosen.
+//
+// The option is marshalled by encoding/json, which escapes what could end a
+// script element; go-echarts' own renderer does not.
+func curveChart(id string, pts []CurvePoint, hasTime bool) (json.RawMessage, error) {
+	line := charts.NewLine()
+	step, top := byteScale(curveMax(pts))
+	line.SetGlobalOptions(
+		charts.WithInitializationOpts(opts.Initialization{ChartID: id}),
+		charts.WithAnimation(false),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Left: "0", Top: "0"}),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
+		charts.WithGridOpts(opts.Grid{Left: "8", Right: "20", Top: "34", Bottom: "44", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Min: "dataMin", Max: "dataMax", AxisLabel: &opts.AxisLabel{HideOverlap: opts.Bool(true)}}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", Min: 0, Max: top, MinInterval: float64(step), MaxInterval: float64(step)}),
+		charts.WithDataZoomOpts(
+			opts.DataZoom{Type: "slider", FilterMode: "none"},
+			opts.DataZoom{Type: "inside", FilterMode: "none"},
+		),
+	)
+	line.AddDataset(opts.Dataset{Source: curveRows(pts, hasTime)})
+	for i, name := range []string{"requested", "reserved"} {
+		line.AddSeries(name, nil,
+			charts.WithSeriesId(name),
+			charts.WithEncodeOpts(opts.Encode{X: 0, Y: 2 + i}),
+			charts.WithLineChartOpts(opts.LineChart{Step: "end", ShowSymbol: opts.Bool(false), Symbol: "circle"}),
+		)
+	}
+	line.Validate()
+	out, err := json.Marshal(line.JSON())
+	if err != nil {
+		return nil, fmt.Errorf("memory curve: %w", err)
+	}
+	return out, nil
+}
+
+// curveRows is the data set: event, time in µs, requested, reserved.
+func curveRows(pts []CurvePoint, hasTime bool) [][4]int64 {
+	rows := make([][4]int64, len(pts))
+	for i, p := range pts {
+		rows[i] = [4]int64{int64(p.Event), 0, p.Requested, p.Reserved}
+		if hasTime {
+			rows[i][1] = p.Time
+		}
+	}
+	return rows
+}
+
+func curveMax(pts []CurvePoint) int64 {
+	var top int64
+	for _, p := range pts {
+		top = max(top, p.Requested, p.Reserved)
+	}
+	return top
+}
+
+// byteScale returns the distance of axis labels, a power of two so that they
+// read 512 MiB and 1 GiB, and the top of the axis with room for a label.
+func byteScale(top int64) (step, end int64) {
+	step = 1
+	for step < 1<<60 && top/step > 5 {
+		step *= 2
+	}
+	end = (top/step + 1) * step
+	if end-top < end/12 {
+		end += step
+	}
+	return step, end
+}

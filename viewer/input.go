@@ -1,0 +1,192 @@
+package viewer
+
+// Snapshot is everything a report of a memory snapshot shows. [NewSnapshot]
+// fills it from a decoded snapshot; a library user may fill it from elsewhere.
+// All sizes are bytes, all times µs.
+type Snapshot struct {
+	Name    string // what the file is called
+	Format  string // "pickle protocol 4, zstd"
+	Bytes   int64  // decoded bytes, 0 when unknown
+	Version string // of snapview, shown in the footer; may be empty
+
+	Partial string // why the file could not be read to its end; "" when it was
+
+	Settings    []Setting    // allocator settings, in file order
+	Conf        string       // PYTORCH_CUDA_ALLOC_CONF as given; "" for none
+	HasSettings bool         // the file has allocator settings at all
+	Annotations []Annotation // named ranges, in file order
+	Warnings    []string     // oddities met while decoding, one sentence each
+
+	Devices []Device
+	Stacks  Stacks // resolves stack ids; nil when there are none
+}
+
+// Stacks resolves the stack ids used by rows and blocks. It is asked only for
+// what is drawn.
+type Stacks interface {
+	// Stack returns the frames of a stack, innermost first.
+	Stack(id uint32) []Frame
+	// Line returns the one frame that stands for the stack (the user's line),
+	// or a Frame without File whose Function is a special row such as
+	// "(no stack)".
+	Line(id uint32) Frame
+}
+
+// Frame is one level of a call stack.
+type Frame struct {
+	File     string
+	Function string
+	Line     int32
+	Kind     FrameKind
+}
+
+// FrameKind says whose code a frame is; it decides the colour.
+type FrameKind uint8
+
+const (
+	UserFrame    FrameKind = iota // Python outside installed packages
+	LibraryFrame                  // Python of an installed package or the standard library
+	NativeFrame                   // C++ and what has no file
+	SpecialFrame                  // "(no stack)", "(other)" and the like
+)
+
+// Setting is one allocator setting as PyTorch would print it.
+type Setting struct{ Key, Value string }
+
+// Annotation is a named mark of the program: a range when End > Start.
+type Annotation struct {
+	Name       string
+	Device     int   // -1 when not recorded
+	Start, End int64 // µs since the first event of the device it is drawn on; see Mark for the curve
+	Open       bool  // its end was not recorded
+}
+
+// Device is one device's results.
+type Device struct {
+	Name  string // "GPU 0", "pinned host memory"
+	Short string // for the switcher: "GPU 0"
+
+	Stats   Stats
+	History History
+
+	Curve      []CurvePoint // reduced or not; at most maxPoints are drawn
+	Marks      []Mark
+	HasTime    bool // the events carry times
+	Moments    []Moment
+	Segments   []Segment
+	Verdict    Verdict
+	Duration   int64 // µs from the first to the last event
+	StackNotes string
+}
+
+// Stats are the accounts of the end state; DESIGN section 2 defines them.
+type Stats struct {
+	Reserved, Allocated, Active, Requested    int64
+	InactiveSplit, Releasable, ExpandableFree int64
+	PendingFree, RoundingWaste, LargestFree   int64
+	Segments, Blocks, Events                  int
+}
+
+// Free is what the allocator holds and nobody uses.
+func (s Stats) Free() int64 { return s.InactiveSplit + s.Releasable + s.ExpandableFree }
+
+// History says what the event history tells.
+type History struct {
+	State                 string // "complete", "truncated", "state-only", "none"
+	Peak, PeakReserved    Point  // of the requested and the reserved curve
+	End, EndReserved      int64
+	Baseline              int64 // requested bytes older than the history
+	BaselineReserved      int64
+	Unreconciled          int64 // replayed end minus segments; 0 is right
+	RingSize              int64 // the history's maximum length, 0 when unknown
+	Overflowed            bool  // the file says that older events were lost
+	SegmentsOnly          bool  // the file is a bare segment list
+	WithoutStack, Located int64 // bytes at the peak without and with a stack
+}
+
+// Known reports whether there are events to speak of.
+func (h History) Known() bool { return h.State == "complete" || h.State == "truncated" }
+
+// Point is a moment on a curve.
+type Point struct {
+	Event int   // index in the history; -1 is before the first event
+	Time  int64 // µs since the first event
+	Bytes int64
+}
+
+// CurvePoint is one step of the memory curve.
+type CurvePoint struct {
+	Event               int
+	Time                int64 // µs since the first event
+	Requested, Reserved int64
+}
+
+// Mark is a moment or range worth marking on the curve.
+type Mark struct {
+	Kind       string // "oom", "annotate", "snapshot", "range"
+	Label      string
+	Event, End int   // End > Event for a range
+	Time, Till int64 // µs since the first event
+}
+
+// Moment is the live set at one moment, folded.
+type Moment struct {
+	Name  string // "peak", "end"
+	Title string // "At the peak"
+	Point Point
+	Total int64
+	Rows  []Row // sorted by bytes, descending
+	Flame *Flame
+}
+
+// Row is one row of "who holds the memory".
+type Row struct {
+	Frame
+	Bytes int64
+	Count int
+	Stack uint32 // the heaviest stack of the row
+}
+
+// Flame is a tree of bytes by stack, outermost frame at the root.
+type Flame struct {
+	Frame
+	Bytes    int64
+	Count    int
+	Children []*Flame
+}
+
+// Segment is a piece of device memory that the allocator holds.
+type Segment struct {
+	Addr       uint64
+	Bytes      int64
+	Pool       string // "" for the default pool
+	Stream     string // "" for the default stream
+	Small      bool
+	Expandable bool
+	Blocks     []Block // tile it in address order
+}
+
+// Block is a range of a segment.
+type Block struct {
+	Size, Requested int64
+	Stack           uint32
+	State           BlockState
+}
+
+// BlockState is what a block is used for.
+type BlockState uint8
+
+const (
+	Allocated      BlockState = iota // held by a tensor
+	PendingFree                      // freed, still in use by a stream
+	InactiveSplit                    // free, shares its segment with used blocks
+	Releasable                       // free, alone in its segment
+	ExpandableFree                   // free pages of an expandable segment
+	numStates
+)
+
+// Verdict is the report in a sentence or two.
+type Verdict struct {
+	Tone string // "ok", "note", "bad"
+	Text string
+}

@@ -1,0 +1,374 @@
+package viewer
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strconv"
+
+	"github.com/snapview/snapview/internal/units"
+)
+
+// Rows and frames written as HTML for readers without scripts.
+const (
+	leastRows    = 12 // rows per table, whatever the number of devices
+	openStacks   = 10 // rows whose stack is part of the HTML
+	stackFrames  = 48 // frames of such a stack
+	maxSettings  = 60
+	maxRangeRows = 120
+)
+
+// pageView is what the template prints. Its strings are already short and
+// visible; html/template makes them inert.
+type pageView struct {
+	Policy string
+	CSS    template.CSS
+	Boot   template.JS
+
+	Title, Name, Version string
+	Facts                []string
+	Conf                 string
+	Notes                []note
+	Settings             []Setting
+	HasSettings          bool
+	MoreSettings         int
+	Devices              []*deviceView
+	LeftOut              []string // devices that are not drawn
+	Ranges               []rangeView
+	MoreRanges           int
+}
+
+// Many reports whether the page needs a switch between devices.
+func (p *pageView) Many() bool { return len(p.Devices) > 1 }
+
+type deviceView struct {
+	ID, Name, Short string
+	Verdict         Verdict
+	Numbers         []number
+	Parts           []part
+	ReservedText    string
+	ReservedExact   string
+	HasChart        bool
+	HasTime         bool
+	Static          *staticCurve
+	CurveLabel      string // for screen readers
+	CurveNote       string
+	PeakText        string
+	Moments         []momentView
+	Groups          []groupView
+	Accounts        []account
+	HistoryAccounts []account
+	Notes           []note
+	reductions      []note
+}
+
+// number is one of the headline figures.
+type number struct {
+	Name, Text, Exact, Sub string
+	Main                   bool
+	Raw                    int64
+}
+
+// part is a share of reserved.
+type part struct {
+	Class, Name, Text, Exact string
+	Percent                  float64
+	PercentText              string
+}
+
+type momentView struct {
+	Name, Title     string
+	Text, Exact     string
+	When            string
+	Raw             int64
+	Rows            []rowView
+	Rest            *rowView // what the rows beyond the limit hold together
+	HasFlame        bool
+	Kinds           string
+	RowCount        string
+	WithoutStackMap bool
+}
+
+type rowView struct {
+	Rank              int
+	Raw               int64
+	Text, Exact       string
+	Percent           float64
+	PercentText       string
+	Count             int
+	CountText         string
+	Dir, Base, Line   string
+	Place             string // file:line, to copy
+	Function          string
+	Node              int32
+	Frames            []frameView
+	More              int // frames not written
+	Special, Openable bool
+}
+
+type frameView struct {
+	Class, Function, Place string
+}
+
+type groupView struct {
+	Label                      string
+	Segments                   string
+	Bytes, Exact               string
+	Used, Pending, Free        string
+	FreePercent                string
+	LargestFree                string
+	Private, Expandable, Small bool
+}
+
+type account struct{ Name, Text, Exact, Meaning string }
+
+type rangeView struct{ Name, From, Took, Device string }
+
+// page lays out a snapshot: the HTML view and the data for the scripts.
+func page(s *Snapshot) (*pageView, *pageData, error) {
+	html := &texts{left: textBudget}
+	b := newBuilder(s.Stacks)
+	p := &pageView{
+		Policy: policy(), CSS: template.CSS(reportCSS), Boot: template.JS(bootJS),
+		Name: html.name(s.Name), Version: html.name(s.Version),
+		Conf: html.value(s.Conf), HasSettings: s.HasSettings,
+		Notes: fileNotes(s, html),
+	}
+	p.Title = p.Name + " · snapview"
+	p.Facts = facts(s, html)
+	p.addSettings(s, html)
+	p.addRanges(s, html)
+	n := min(len(s.Devices), maxDevices)
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if i >= maxDevices {
+			p.LeftOut = append(p.LeftOut, fmt.Sprintf("%s: reserved %s", html.name(d.Name), units.Bytes(d.Stats.Reserved)))
+			if i == 4*maxDevices {
+				break
+			}
+			continue
+		}
+		v, data, err := device(d, "d"+strconv.Itoa(i), n, b, html)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.Devices = append(p.Devices, v)
+		b.data.Devices = append(b.data.Devices, data)
+	}
+	if b.dropped > 0 {
+		p.Notes = append(p.Notes, note{"note", fmt.Sprintf("To keep the page small, %s of blocks and rows are shown by their line only.", plural(b.dropped, "call stack"))})
+	}
+	return p, &b.data, nil
+}
+
+// facts are what the file is, in a few words each.
+func facts(s *Snapshot, t *texts) []string {
+	var out []string
+	if s.Format != "" {
+		out = append(out, t.name(s.Format))
+	}
+	if s.Bytes > 0 {
+		out = append(out, units.Bytes(s.Bytes)+" of data")
+	}
+	out = append(out, plural(len(s.Devices), "device"))
+	if len(s.Devices) == 0 {
+		return out
+	}
+	events := 0
+	state := s.Devices[0].History.State
+	for i := range s.Devices {
+		events += s.Devices[i].Stats.Events
+		if s.Devices[i].History.State != state {
+			state = "mixed"
+		}
+	}
+	if state == "none" || state == "state-only" {
+		return append(out, "history: "+state)
+	}
+	return append(out, "history: "+state+", "+plural(events, "event"))
+}
+
+func (p *pageView) addSettings(s *Snapshot, t *texts) {
+	for i, kv := range s.Settings {
+		if i == maxSettings {
+			p.MoreSettings = len(s.Settings) - maxSettings
+			return
+		}
+		p.Settings = append(p.Settings, Setting{t.name(kv.Key), t.value(kv.Value)})
+	}
+}
+
+func (p *pageView) addRanges(s *Snapshot, t *texts) {
+	for i, a := range s.Annotations {
+		if i == maxRangeRows {
+			p.MoreRanges = len(s.Annotations) - maxRangeRows
+			return
+		}
+		r := rangeView{Name: t.name(a.Name), From: sinceText(a.Start), Took: units.Duration(a.End - a.Start), Device: "–"}
+		if a.Open {
+			r.Took = "end not recorded"
+		}
+		if a.Device >= 0 {
+			r.Device = strconv.Itoa(a.Device)
+		}
+		p.Ranges = append(p.Ranges, r)
+	}
+}
+
+func device(d *Device, id string, devices int, b *builder, html *texts) (*deviceView, *deviceData, error) {
+	v := &deviceView{
+		ID: id, Name: html.name(d.Name), Short: html.name(d.Short),
+		Verdict: Verdict{d.Verdict.Tone, html.value(d.Verdict.Text)},
+		Numbers: headline(d), Parts: reservedParts(d.Stats),
+		ReservedText: units.Bytes(d.Stats.Reserved), ReservedExact: units.Exact(d.Stats.Reserved),
+		Accounts: accounts(d.Stats), HistoryAccounts: historyAccounts(d),
+	}
+	data := &deviceData{ID: id, Flames: map[string]flame{}}
+	if err := v.addCurve(d, data, devices, b); err != nil {
+		return nil, nil, err
+	}
+	for i := range d.Moments {
+		v.addMoment(&d.Moments[i], data, devices, b, html)
+	}
+	v.addSegments(d, data, devices, b, html)
+	v.Notes = deviceNotes(d, v)
+	for i := range v.Notes {
+		v.Notes[i].Text = html.value(v.Notes[i].Text)
+	}
+	return v, data, nil
+}
+
+func (v *deviceView) addCurve(d *Device, data *deviceData, devices int, b *builder) error {
+	if !d.History.Known() || len(d.Curve) == 0 {
+		return nil
+	}
+	pts := reduceCurve(d.Curve, share(maxPoints, devices, 200))
+	chart, err := curveChart(v.ID+"-curve", pts, d.HasTime)
+	if err != nil {
+		return err
+	}
+	peak := d.History.Peak
+	data.Chart = json.RawMessage(chart)
+	data.Peak = &pointData{peak.Event, peak.Time, peak.Bytes}
+	v.HasChart, v.HasTime = true, d.HasTime
+	v.PeakText = "peak " + units.Bytes(peak.Bytes)
+	v.Static = drawStatic(pts, peak)
+	v.CurveLabel = fmt.Sprintf("Memory over the events of the history: requested bytes peak at %s after event %s and end at %s; reserved bytes peak at %s.",
+		units.Bytes(peak.Bytes), units.Count(peak.Event), units.Bytes(d.History.End), units.Bytes(d.History.PeakReserved.Bytes))
+	if len(pts) < d.Stats.Events {
+		v.CurveNote = fmt.Sprintf("Drawn with %s of %s; both peaks are exact.", plural(len(pts), "point"), plural(d.Stats.Events, "event"))
+	}
+	most := share(maxMarks, devices, 8)
+	for i, m := range d.Marks {
+		if i == most {
+			v.reductions = append(v.reductions, note{"note", fmt.Sprintf("%s are not drawn on the curve.", plural(len(d.Marks)-most, "further mark"))})
+			break
+		}
+		data.Marks = append(data.Marks, markData{m.Kind, b.texts.name(m.Label), m.Event, m.End, m.Time, m.Till})
+	}
+	return nil
+}
+
+func (v *deviceView) addSegments(d *Device, data *deviceData, devices int, b *builder, html *texts) {
+	groups, merged := buildSegmentMap(d.Segments, share(maxBlocks, devices, 250))
+	data.Map = b.segmentMap(groups)
+	if merged > 0 {
+		v.reductions = append(v.reductions, note{"ok", fmt.Sprintf("In the segment map, neighbouring blocks below %s are drawn together by state; their sums are exact.", units.Bytes(merged))})
+	}
+	for _, g := range groups {
+		v.Groups = append(v.Groups, groupView{
+			Label: html.name(g.label()), Segments: units.Count(g.Stats.Segments),
+			Bytes: units.Bytes(g.Stats.Bytes), Exact: units.Exact(g.Stats.Bytes),
+			Used: units.Bytes(g.Stats.ByState[Allocated]), Pending: units.Bytes(g.Stats.ByState[PendingFree]),
+			Free: units.Bytes(g.Stats.Free()), FreePercent: units.Percent(g.Stats.Free(), g.Stats.Bytes),
+			LargestFree: units.Bytes(g.Stats.LargestFree),
+			Private:     g.Pool != "", Expandable: g.Expandable, Small: g.Small,
+		})
+	}
+}
+
+func (v *deviceView) addMoment(m *Moment, data *deviceData, devices int, b *builder, html *texts) {
+	mv := momentView{
+		Name: m.Name, Title: m.Title, Raw: m.Total,
+		Text: units.Bytes(m.Total), Exact: units.Exact(m.Total),
+		RowCount: plural(len(m.Rows), "line"),
+	}
+	if m.Name != "end" {
+		mv.When = "after event " + units.Count(m.Point.Event)
+		if m.Point.Event < 0 {
+			mv.When = "before the first event"
+		}
+	}
+	most := share(maxRows, 2*devices, leastRows)
+	open := max(2, openStacks/devices)
+	var rest Row
+	var largest int64 = 1
+	if len(m.Rows) > 0 {
+		largest = max(1, m.Rows[0].Bytes)
+	}
+	for i, r := range m.Rows {
+		if i >= most {
+			rest.Bytes += r.Bytes
+			rest.Count += r.Count
+			continue
+		}
+		row := tableRow(r, m.Total, largest, html)
+		row.Rank = i + 1
+		row.Node = b.stack(r.Stack)
+		row.Openable = row.Node != 0
+		if i < open && row.Openable {
+			row.Frames, row.More = stackView(b.stacks.Stack(r.Stack), html)
+		}
+		mv.Rows = append(mv.Rows, row)
+	}
+	if len(m.Rows) > most {
+		rest.Function = fmt.Sprintf("(%s more)", plural(len(m.Rows)-most, "line"))
+		row := tableRow(rest, m.Total, largest, html)
+		mv.Rest = &row
+	}
+	if m.Flame != nil && m.Flame.Bytes > 0 {
+		mv.HasFlame = true
+		data.Flames[m.Name] = b.flame(reduceFlame(m.Flame, share(maxFlameNodes, 2*devices, 150)))
+	}
+	v.Moments = append(v.Moments, mv)
+}
+
+func tableRow(r Row, total, largest int64, t *texts) rowView {
+	row := rowView{
+		Raw: r.Bytes, Text: units.Bytes(r.Bytes), Exact: units.Exact(r.Bytes),
+		PercentText: units.Percent(r.Bytes, total), Percent: 100 * float64(r.Bytes) / float64(largest),
+		Count: r.Count, CountText: units.Count(r.Count),
+		Function: t.name(r.Function), Special: r.File == "",
+	}
+	if r.File != "" {
+		file := t.name(r.File)
+		row.Dir, row.Base = splitPlace(file)
+		row.Dir = lastDirs(row.Dir)
+		row.Line = strconv.Itoa(int(r.Line))
+		row.Place = file + ":" + row.Line
+	}
+	return row
+}
+
+// lastDirs keeps the directory next to the file, which tells files apart.
+func lastDirs(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	_, last := splitPlace(dir)
+	return last + "/"
+}
+
+func stackView(frames []Frame, t *texts) (out []frameView, more int) {
+	for i, f := range frames {
+		if i == stackFrames {
+			return out, len(frames) - i
+		}
+		v := frameView{Class: "k" + strconv.Itoa(int(f.Kind)), Function: t.name(f.Function)}
+		if f.File != "" {
+			v.Place = t.name(f.File) + ":" + strconv.Itoa(int(f.Line))
+		}
+		out = append(out, v)
+	}
+	return out, 0
+}

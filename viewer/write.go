@@ -1,0 +1,53 @@
+package viewer
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"sync"
+)
+
+//go:embed assets/page.html.tmpl
+var pageSource string
+
+// bootJS runs before the page is shown, so that what scripts replace is never
+// seen. It is a script of its own, allowed by its hash.
+const bootJS = `document.documentElement.classList.add("js")`
+
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(pageSource))
+})
+
+// WriteSnapshot writes the report of a memory snapshot to w. The page is
+// complete in itself and at most MaxBytes long.
+func WriteSnapshot(w io.Writer, s Snapshot) error {
+	view, data, err := page(&s)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	// encoding/json escapes <, > and &, so that no name can end the element.
+	blob, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("report data: %w", err)
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	if err := pageTemplate().Execute(out, view); err != nil {
+		return fmt.Errorf("report page: %w", err)
+	}
+	for _, s := range []string{
+		"<script type=\"application/json\" id=\"data\">", string(blob), "</script>\n",
+		"<script>", echartsJS, "</script>\n",
+		"<script>", reportJS(), "</script>\n</body>\n</html>\n",
+	} {
+		if _, err := out.WriteString(s); err != nil {
+			return fmt.Errorf("write report: %w", err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
