@@ -1,0 +1,193 @@
+// Package jsonvalue reads JSON into the same Values that the pickle machine
+// makes, so that a snapshot written as JSON means what its pickle means.
+package jsonvalue
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/snapview/snapview/internal/value"
+)
+
+// An Error says where JSON could not be read any further.
+type Error struct {
+	Offset int64  // decoded bytes before the place
+	Path   string // like device_traces[0][1234].frames
+	Err    error
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%v, at byte %d", e.Err, e.Offset)
+	if e.Path != "" {
+		s += ", in " + e.Path
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Truncated reports whether the file ended before the document did.
+func (e *Error) Truncated() bool { return errors.Is(e.Err, io.ErrUnexpectedEOF) }
+
+type reader struct {
+	dec    *jsontext.Decoder
+	h      *value.Heap
+	shaper value.Shaper
+	stack  []value.Value
+	open   []container
+}
+
+// container is an object or array that is being read: its items are on the
+// stack from start on.
+type container struct {
+	start  int
+	object bool
+}
+
+// Decode reads one JSON document; objects of more than one member are offered
+// to the shaper when they are complete. After an error the root holds what was
+// complete before it: unfinished arrays keep their items, unfinished objects
+// are left out, but for the outermost. It also returns the bytes consumed.
+func Decode(r io.Reader, h *value.Heap, s value.Shaper) (value.Value, int64, error) {
+	m := reader{h: h, shaper: s, dec: jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	for {
+		if err := m.next(); err != nil {
+			root := m.salvage()
+			return root, m.dec.InputOffset(), &Error{Offset: m.dec.InputOffset(), Path: path(m.dec.StackPointer()), Err: plain(err)}
+		}
+		if len(m.open) == 0 {
+			break
+		}
+	}
+	return m.stack[0], m.dec.InputOffset(), nil
+}
+
+// next reads one token.
+func (m *reader) next() error {
+	tok, err := m.dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch tok.Kind() {
+	case 'n':
+		m.push(value.Nil)
+	case 't', 'f':
+		m.push(value.MakeBool(tok.Bool()))
+	case '"':
+		m.push(value.MakeStr(m.h.Strings.InternString(tok.String())))
+	case '0':
+		return m.number(tok.String())
+	case '{', '[':
+		m.open = append(m.open, container{start: len(m.stack), object: tok.Kind() == '{'})
+	default:
+		return m.shut()
+	}
+	return nil
+}
+
+func (m *reader) push(v value.Value) { m.stack = append(m.stack, v) }
+
+func (m *reader) number(text string) error {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		m.push(m.h.MakeInt(n))
+		return nil
+	}
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		m.push(m.h.MakeUint(n))
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("a number is out of range")
+	}
+	m.push(m.h.MakeFloat(f))
+	return nil
+}
+
+// shut ends the innermost container.
+func (m *reader) shut() error {
+	c := m.open[len(m.open)-1]
+	items := m.stack[c.start:]
+	v := value.Nil
+	if !c.object {
+		v = m.h.NewWith(value.List, items)
+	} else {
+		shaped := false
+		if len(items) > 2 {
+			var err error
+			if v, shaped, err = m.shaper.Dict(items); err != nil {
+				return err
+			}
+		}
+		if !shaped {
+			v = m.h.NewWith(value.Dict, items)
+		}
+	}
+	m.open = m.open[:len(m.open)-1]
+	m.stack = m.stack[:c.start]
+	m.push(v)
+	return nil
+}
+
+// salvage closes what is open, after an error.
+func (m *reader) salvage() value.Value {
+	for len(m.open) > 0 {
+		c := m.open[len(m.open)-1]
+		m.open = m.open[:len(m.open)-1]
+		items := m.stack[c.start:]
+		var v value.Value
+		switch {
+		case !c.object:
+			v = m.h.NewWith(value.List, items)
+		case len(m.open) == 0:
+			v = m.h.NewWith(value.Dict, items[:len(items)/2*2])
+		default:
+			m.stack = m.stack[:c.start]
+			continue
+		}
+		m.stack = m.stack[:c.start]
+		m.push(v)
+	}
+	if len(m.stack) == 0 {
+		return value.Nil
+	}
+	return m.stack[0]
+}
+
+// path rewrites a JSON pointer in the form that pickle errors use.
+func path(p jsontext.Pointer) string {
+	var b []byte
+	for token := range p.Tokens() {
+		switch _, err := strconv.ParseUint(token, 10, 64); {
+		case err == nil:
+			b = append(append(append(b, '['), token...), ']')
+		case len(b) > 0:
+			b = append(append(b, '.'), token...)
+		default:
+			b = append(b, token...)
+		}
+	}
+	const most = 512
+	return string(b[:min(len(b), most)])
+}
+
+// plain strips offset and pointer from jsontext's error, which Error gives itself.
+func plain(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+		return errTruncated{}
+	}
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		return syntactic.Err
+	}
+	return err
+}
+
+type errTruncated struct{}
+
+func (errTruncated) Error() string { return "the file ends early" }
+func (errTruncated) Unwrap() error { return io.ErrUnexpectedEOF }

@@ -1,0 +1,64 @@
+package value
+
+// Pages is a growing array that never moves what it holds: no copy while it
+// grows, and no memory beyond its last page. The zero value is empty.
+type Pages[T any] struct {
+	pages [][]T
+	last  []T
+}
+
+const (
+	pageBits = 15
+	pageSize = 1 << pageBits
+)
+
+// Len returns the number of elements.
+func (p *Pages[T]) Len() int {
+	if len(p.pages) == 0 {
+		return 0
+	}
+	return (len(p.pages)-1)<<pageBits + len(p.last)
+}
+
+// Append adds x at the end.
+func (p *Pages[T]) Append(x T) {
+	if len(p.last) == cap(p.last) {
+		p.grow()
+	}
+	p.last = append(p.last, x)
+}
+
+// grow makes room: the first page grows by doubling, since most files are
+// small, and later ones come whole.
+func (p *Pages[T]) grow() {
+	const first = 64
+	switch n := len(p.pages); {
+	case n == 0:
+		p.last = make([]T, 0, first)
+		p.pages = append(p.pages, p.last[:first])
+	case n == 1 && cap(p.last) < pageSize:
+		bigger := make([]T, len(p.last), 2*cap(p.last))
+		copy(bigger, p.last)
+		p.last = bigger
+		p.pages[0] = bigger[:cap(bigger)]
+	default:
+		p.last = make([]T, 0, pageSize)
+		p.pages = append(p.pages, p.last[:pageSize])
+	}
+}
+
+// At returns a pointer to element i, which must be below Len.
+func (p *Pages[T]) At(i int) *T { return &p.pages[i>>pageBits][i&(pageSize-1)] }
+
+// CopyRange returns elements from to to (exclusive) in one new slice.
+func (p *Pages[T]) CopyRange(from, to int) []T {
+	out := make([]T, 0, to-from)
+	for from < to {
+		page := p.pages[from>>pageBits]
+		at := from & (pageSize - 1)
+		n := min(to-from, len(page)-at)
+		out = append(out, page[at:at+n]...)
+		from += n
+	}
+	return out
+}

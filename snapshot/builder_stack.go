@@ -1,0 +1,184 @@
+package snapshot
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snapview/snapview/internal/value"
+)
+
+// maxStackFrames bounds one call stack.
+const maxStackFrames = 1 << 16
+
+// frame turns the items of a frame dict into an entry of Snapshot.Frames.
+func (b *builder) frame(items []value.Value) (value.Value, bool, error) {
+	k := frameKey{file: wordEmpty, function: wordEmpty}
+	for i := 0; i+1 < len(items); i += 2 {
+		id, ok := items[i].StringID()
+		if !ok {
+			continue
+		}
+		var err error
+		switch v := items[i+1]; id {
+		case keyFilename:
+			k.file, err = b.word(v)
+		case keyName:
+			k.function, err = b.word(v)
+		case keyLine:
+			k.line, err = b.line(v)
+		case keyFXOp:
+			k.fx.Op = cleanText(b.h.Text(v))
+		case keyFXName:
+			k.fx.Name = cleanText(b.h.Text(v))
+		case keyFXTarget:
+			k.fx.Target = cleanText(b.h.Text(v))
+		case keyFXTrace:
+			k.fx.OriginalTrace = cleanText(b.h.Text(v))
+		}
+		if err != nil {
+			return value.Nil, false, fmt.Errorf("%s: %w", b.h.Strings.Text(id), err)
+		}
+	}
+	return value.MakeExt(classFrame, int(b.internFrame(k))), true, nil
+}
+
+// word returns the string id of a name; None, as some writers give, is empty.
+func (b *builder) word(v value.Value) (uint32, error) {
+	if v == value.Nil {
+		return wordEmpty, nil
+	}
+	id, ok := v.StringID()
+	if !ok {
+		return 0, fmt.Errorf("want a string, have %s", b.h.Describe(v))
+	}
+	return id, nil
+}
+
+func (b *builder) line(v value.Value) (int32, error) {
+	if v == value.Nil {
+		return 0, nil
+	}
+	n, err := b.h.Int64(v)
+	if err != nil {
+		return 0, err
+	}
+	return int32(max(math.MinInt32, min(n, math.MaxInt32))), nil
+}
+
+func (b *builder) internFrame(k frameKey) FrameID {
+	if id, ok := b.frames[k]; ok {
+		return id
+	}
+	f := Frame{File: cleanText(b.h.Strings.Text(k.file)), Function: cleanText(b.h.Strings.Text(k.function)), Line: k.line}
+	if k.fx != (FXFrame{}) {
+		fx := k.fx
+		f.FX = &fx
+	}
+	id := FrameID(len(b.snap.Frames))
+	b.snap.Frames = append(b.snap.Frames, f)
+	b.frames[k] = id
+	return id
+}
+
+// stack returns the id of a list of frames. The list is replaced by its id, so
+// that everything that shares it finds the id at once.
+func (b *builder) stack(v value.Value) (StackID, error) {
+	v = b.h.Resolve(v)
+	if id, ok := v.IsExt(classStack); ok {
+		return StackID(id), nil
+	}
+	if v == value.Nil {
+		return NoStack, nil
+	}
+	if k, ok := b.h.Container(v); !ok || k != value.List && k != value.Tuple {
+		return NoStack, fmt.Errorf("want a list of frames, have %s", b.h.Describe(v))
+	}
+	items := b.h.Items(v)
+	if len(items) == 0 {
+		return NoStack, nil
+	}
+	if len(items) > maxStackFrames {
+		return NoStack, fmt.Errorf("a stack of %d frames is over the limit of %d", len(items), maxStackFrames)
+	}
+	frames := b.scratch[:0]
+	for i, item := range items {
+		id, err := b.frameOf(item)
+		if err != nil {
+			return NoStack, fmt.Errorf("[%d]: %w", i, err)
+		}
+		frames = append(frames, id)
+	}
+	b.scratch = frames
+	id := b.internStack(frames)
+	b.h.Replace(v, value.MakeExt(classStack, int(id)))
+	return id, nil
+}
+
+// frameOf returns the frame an item of a stack stands for: a record, a dict
+// that was filled key by key (protocol 0), or a line of a printed traceback.
+func (b *builder) frameOf(item value.Value) (FrameID, error) {
+	v := b.h.Resolve(item)
+	if id, ok := v.IsExt(classFrame); ok {
+		return FrameID(id), nil
+	}
+	if id, ok := v.StringID(); ok {
+		return b.printedFrame(b.h.Strings.Text(id)), nil
+	}
+	if k, ok := b.h.Container(v); !ok || k != value.Dict {
+		return 0, fmt.Errorf("want a frame, have %s", b.h.Describe(v))
+	}
+	record, _, err := b.frame(b.h.Items(v))
+	if err != nil {
+		return 0, err
+	}
+	b.h.Replace(item, record)
+	_, id, _ := record.Ext()
+	return FrameID(id), nil
+}
+
+// printedFrame reads a frame given as text: `File "model.py", line 12, in
+// forward` as Python prints it, `model.py:12:forward`, or anything else as a
+// function name.
+func (b *builder) printedFrame(text string) FrameID {
+	file, line, function := "", int32(0), strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(function, `File "`); ok {
+		if f, rest, ok := strings.Cut(rest, `", line `); ok {
+			number, name, _ := strings.Cut(rest, ", in ")
+			name, _, _ = strings.Cut(name, "\n")
+			if n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32); err == nil {
+				file, line, function = f, int32(n), name
+			}
+		}
+	} else if parts := strings.SplitN(function, ":", 3); len(parts) == 3 {
+		if n, err := strconv.ParseInt(parts[1], 10, 32); err == nil {
+			file, line, function = parts[0], int32(n), parts[2]
+		}
+	}
+	s := &b.h.Strings
+	return b.internFrame(frameKey{file: s.InternString(file), function: s.InternString(function), line: line})
+}
+
+// internStack returns the id of an equal stack or adds it. Equal hashes of
+// different stacks move on to the next free number.
+func (b *builder) internStack(frames []FrameID) StackID {
+	hash := uint64(len(frames))
+	for _, f := range frames {
+		hash = (hash ^ uint64(f)) * 0x9E3779B97F4A7C15
+		hash ^= hash >> 29
+	}
+	for {
+		id, ok := b.stacks[hash]
+		if !ok {
+			id = b.snap.Stacks.Add(frames)
+			b.stacks[hash] = id
+			return id
+		}
+		if slices.Equal(b.snap.Stacks.Frames(id), frames) {
+			return id
+		}
+		hash++
+	}
+}

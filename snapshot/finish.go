@@ -1,0 +1,364 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/snapview/snapview/internal/value"
+)
+
+// ErrNotSnapshot is wrapped by the error for data that decodes but is no
+// memory snapshot.
+var ErrNotSnapshot = errors.New("not a memory snapshot")
+
+// finish picks a snapshot from the decoded root. With lenient, entries of the
+// wrong kind are passed over: an unfinished document may hold some.
+func (b *builder) finish(root value.Value, lenient bool) error {
+	kind, ok := b.h.Container(root)
+	switch {
+	case ok && kind == value.List:
+		return b.segmentList(root, lenient)
+	case ok && kind == value.Dict:
+		return b.document(root, lenient)
+	}
+	return fmt.Errorf("%w: it holds %s", ErrNotSnapshot, b.h.Describe(b.h.Resolve(root)))
+}
+
+// segmentList reads what torch.cuda.memory_snapshot() returns.
+func (b *builder) segmentList(root value.Value, lenient bool) error {
+	items := b.h.Items(root)
+	for _, item := range items {
+		if _, ok := b.h.Get(item, "blocks"); !ok && !lenient {
+			return fmt.Errorf("%w: it holds a list of %d items, the first without blocks (%s)", ErrNotSnapshot, len(items), b.h.Describe(b.h.Resolve(items[0])))
+		}
+	}
+	b.snap.Source.SegmentsOnly = true
+	set := deviceSet{}
+	if err := b.segments(set, items, "", lenient); err != nil {
+		return err
+	}
+	b.snap.Devices = set.sorted()
+	return nil
+}
+
+func (b *builder) document(root value.Value, lenient bool) error {
+	segments, hasSegments := b.h.Get(root, "segments")
+	traces, hasTraces := b.h.Get(root, "device_traces")
+	if !hasSegments && !hasTraces {
+		if lenient {
+			return nil
+		}
+		return fmt.Errorf("%w: it holds a dict without segments and device_traces%s", ErrNotSnapshot, b.keyHint(root))
+	}
+	set := deviceSet{}
+	if err := b.segments(set, b.h.Items(segments), "segments", lenient); err != nil {
+		return err
+	}
+	if err := b.traces(set, traces, "device_traces", lenient); err != nil {
+		return err
+	}
+	if err := b.annotations(root, lenient); err != nil {
+		return err
+	}
+	if err := b.settings(root); err != nil && !lenient {
+		return err
+	}
+	b.ring(set, root)
+	b.snap.Devices = set.sorted()
+	return b.host(root, lenient)
+}
+
+// keyHint lists the first keys of a dict, to tell a person what the file is.
+func (b *builder) keyHint(root value.Value) string {
+	items := b.h.Items(root)
+	if len(items) == 0 {
+		return " (it is empty)"
+	}
+	hint := " (its keys:"
+	for i := 0; i < len(items) && i < 10; i += 2 {
+		text := cleanText(b.h.Text(items[i]))
+		if len(text) > 40 {
+			text = text[:40] + "…"
+		}
+		hint += " " + text
+	}
+	if len(items) > 10 {
+		hint += " …"
+	}
+	return hint + ")"
+}
+
+// A deviceSet collects devices by index.
+type deviceSet map[int]*Device
+
+func (s deviceSet) get(index int) *Device {
+	d, ok := s[index]
+	if !ok {
+		d = &Device{Index: index}
+		s[index] = d
+	}
+	return d
+}
+
+func (s deviceSet) sorted() []*Device {
+	devices := make([]*Device, 0, len(s))
+	for _, d := range s {
+		devices = append(devices, d)
+	}
+	slices.SortFunc(devices, func(a, b *Device) int { return a.Index - b.Index })
+	return devices
+}
+
+// traces reads one list of events per device; the position is the device index.
+func (b *builder) traces(set deviceSet, traces value.Value, path string, lenient bool) error {
+	for i, list := range b.h.Items(traces) {
+		items := b.h.Items(list)
+		if len(items) == 0 {
+			continue
+		}
+		events, err := b.rows(items, lenient)
+		if err != nil {
+			return fmt.Errorf("%s[%d]%w", path, i, err)
+		}
+		if len(events) > 0 {
+			set.get(i).Events = events
+		}
+	}
+	return nil
+}
+
+// rows returns the events of a list.
+func (b *builder) rows(items []value.Value, lenient bool) ([]Event, error) {
+	ids := make([]int, 0, len(items))
+	for i, item := range items {
+		id, err := b.rowOf(item)
+		if err != nil {
+			if lenient {
+				continue
+			}
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	first, last := ids[0], ids[len(ids)-1]
+	inRow := last-first == len(ids)-1
+	for i := 0; inRow && i < len(ids); i++ {
+		inRow = ids[i] == first+i
+	}
+	if inRow {
+		return b.events.CopyRange(first, last+1), nil
+	}
+	events := make([]Event, len(ids))
+	for i, id := range ids {
+		events[i] = *b.events.At(id)
+	}
+	return events, nil
+}
+
+// rowOf returns the row of an event: a record, or a dict filled key by key.
+func (b *builder) rowOf(item value.Value) (int, error) {
+	v := b.h.Resolve(item)
+	if id, ok := v.IsExt(classEvent); ok {
+		return id, nil
+	}
+	if k, ok := b.h.Container(v); !ok || k != value.Dict {
+		return 0, fmt.Errorf("want an event, have %s", b.h.Describe(v))
+	}
+	items := b.h.Items(v)
+	if !hasKey(items, keyAction) {
+		return 0, fmt.Errorf("an event has no action")
+	}
+	record, _, err := b.event(items)
+	if err != nil {
+		return 0, err
+	}
+	b.h.Replace(item, record)
+	_, id, _ := record.Ext()
+	return id, nil
+}
+
+func (b *builder) segments(set deviceSet, items []value.Value, path string, lenient bool) error {
+	for i, item := range items {
+		if err := b.segment(set, item); err != nil {
+			if lenient {
+				continue
+			}
+			return fmt.Errorf("%s[%d]%w", path, i, err)
+		}
+	}
+	return nil
+}
+
+// segment reads one segment and its blocks into its device. Errors start with
+// the path below the segment.
+func (b *builder) segment(set deviceSet, v value.Value) error {
+	if k, ok := b.h.Container(v); !ok || k != value.Dict {
+		return fmt.Errorf(": want a segment, have %s", b.h.Describe(b.h.Resolve(v)))
+	}
+	var s Segment
+	var device int64
+	var blocks value.Value
+	hasTotal := false
+	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
+		id, _ := items[i].StringID()
+		var err error
+		switch v := items[i+1]; id {
+		case keyDevice:
+			if device, err = b.h.Int64(v); err == nil && (device < -1 || device > 1<<16) {
+				err = fmt.Errorf("%d is no device index", device)
+			}
+		case keyAddress:
+			s.Addr, err = b.h.Uint64(v)
+		case keyTotalSize:
+			hasTotal = true
+			s.Total, err = b.size(v)
+		case keyStream:
+			s.Stream, err = b.stream(v)
+		case keySegmentType:
+			s.Small = v == value.MakeStr(wordSmall)
+		case keySegmentPoolID:
+			s.Pool, err = b.pool(v)
+		case keyIsExpandable:
+			s.Expandable, err = b.h.Bool(v)
+		case keyFrames:
+			s.Stack, err = b.stack(v)
+		case keyBlocks:
+			blocks = v
+		}
+		if err != nil {
+			return fmt.Errorf(".%s: %w", b.h.Strings.Text(id), err)
+		}
+	}
+	d := set.get(int(device))
+	s.FirstBlock = int32(len(d.Blocks))
+	end, err := b.blocks(d, &s, blocks)
+	if err != nil {
+		d.Blocks = d.Blocks[:s.FirstBlock]
+		return err
+	}
+	s.NumBlocks = int32(len(d.Blocks)) - s.FirstBlock
+	if covered := int64(end - s.Addr); !hasTotal {
+		s.Total = covered
+	} else if covered != s.Total && s.NumBlocks > 0 {
+		b.warn("blocks of a segment do not cover it exactly (segment of %d bytes at 0x%x): the file may be damaged", s.Total, s.Addr)
+	}
+	d.Segments = append(d.Segments, s)
+	return nil
+}
+
+// blocks reads the blocks of a segment and returns the address where they end.
+func (b *builder) blocks(d *Device, s *Segment, list value.Value) (end uint64, err error) {
+	end = s.Addr
+	for i, v := range b.h.Items(list) {
+		block, err := b.block(v, end)
+		if err != nil {
+			return end, fmt.Errorf(".blocks[%d]%w", i, err)
+		}
+		if block.Addr < end {
+			b.warn("blocks of a segment overlap (at 0x%x): the file may be damaged, and its sums with it", block.Addr)
+		}
+		block.Segment = int32(len(d.Segments))
+		end = block.Addr + uint64(block.Size)
+		d.Blocks = append(d.Blocks, block)
+	}
+	return end, nil
+}
+
+// block reads one block; next is its address in files that give none.
+func (b *builder) block(v value.Value, next uint64) (Block, error) {
+	block := Block{Addr: next}
+	if k, ok := b.h.Container(v); !ok || k != value.Dict {
+		return block, fmt.Errorf(": want a block, have %s", b.h.Describe(b.h.Resolve(v)))
+	}
+	var label labelKey
+	var history value.Value
+	hasRequested := false
+	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
+		id, _ := items[i].StringID()
+		var err error
+		switch v := items[i+1]; id {
+		case keyAddress:
+			block.Addr, err = b.h.Uint64(v)
+		case keySize:
+			block.Size, err = b.size(v)
+		case keyRequestedSize:
+			hasRequested = true
+			block.Requested, err = b.size(v)
+		case keyState:
+			block.State, err = b.state(v)
+		case keyFrames:
+			block.Stack, err = b.stack(v)
+		case keyHistory:
+			history = v
+		case keyCompileContext:
+			if v != value.MakeStr(wordNotAvailable) && v != value.MakeStr(wordEmpty) {
+				label.compile = v
+			}
+		case keyUserMetadata:
+			if v != value.MakeStr(wordEmpty) {
+				label.metadata = v
+			}
+		}
+		if err != nil {
+			return block, fmt.Errorf(".%s: %w", b.h.Strings.Text(id), err)
+		}
+	}
+	var err error
+	if label != (labelKey{}) {
+		if block.Label, err = b.label(label); err != nil {
+			return block, err
+		}
+	}
+	if !hasRequested {
+		block.Requested = block.Size
+		if err := b.legacy(&block, history); err != nil {
+			return block, fmt.Errorf(".history: %w", err)
+		}
+	}
+	if block.State == Inactive {
+		block.Requested = 0 // what the file says is left from an earlier use
+	}
+	return block, nil
+}
+
+// legacy takes requested size and stack from the history list of blocks that
+// PyTorch 1.13 and 2.0 wrote; its first entry is the allocation in force.
+func (b *builder) legacy(block *Block, history value.Value) error {
+	items := b.h.Items(history)
+	if len(items) == 0 {
+		return nil
+	}
+	if v, ok := b.h.Get(items[0], "real_size"); ok {
+		n, err := b.size(v)
+		if err != nil {
+			return err
+		}
+		block.Requested = n
+	}
+	v, ok := b.h.Get(items[0], "frames")
+	if !ok || block.Stack != NoStack {
+		return nil
+	}
+	var err error
+	block.Stack, err = b.stack(v)
+	return err
+}
+
+func (b *builder) state(v value.Value) (BlockState, error) {
+	switch v {
+	case value.MakeStr(wordAllocated):
+		return Allocated, nil
+	case value.MakeStr(wordPendingFree), value.MakeStr(wordAwaitingFree):
+		return PendingFree, nil
+	case value.MakeStr(wordInactive):
+		return Inactive, nil
+	}
+	if _, ok := v.StringID(); !ok {
+		return Inactive, fmt.Errorf("want a string, have %s", b.h.Describe(v))
+	}
+	return Inactive, fmt.Errorf("%q is no block state", cleanText(b.h.Text(v)))
+}

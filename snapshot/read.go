@@ -1,0 +1,181 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/snapview/snapview/internal/input"
+	"github.com/snapview/snapview/internal/jsonvalue"
+	"github.com/snapview/snapview/internal/pickle"
+	"github.com/snapview/snapview/internal/value"
+)
+
+// Options are the settings of Read and OpenWith.
+type Options struct {
+	// Name is shown in messages; Read uses "-" when it is empty.
+	Name string
+
+	// Partial accepts a truncated or damaged file: what was read before the
+	// damage is returned with Snapshot.Partial set and no error. Without it
+	// the same snapshot comes together with the error.
+	Partial bool
+
+	// Progress, when set, is called now and then with the raw bytes read so
+	// far and the size of the file, -1 when unknown.
+	Progress func(read, total int64)
+}
+
+// An Error is a failure to read a snapshot. Err says why and, for damage, where.
+type Error struct {
+	Name string
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Name + ": " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// howToRecord ends messages about files that are something else.
+const howToRecord = `record one with torch.cuda.memory._dump_snapshot("snapshot.pickle")`
+
+// Open reads the snapshot in a file; "-" is standard input. Compression is
+// recognised by content, as is the form: pickle or JSON, whole or a bare segment list.
+//
+// A truncated or damaged file gives the part before the damage together with an
+// error that says where it ended; the snapshot then has Partial set.
+func Open(path string) (*Snapshot, error) { return OpenWith(path, Options{}) }
+
+// OpenWith is Open with options.
+func OpenWith(path string, o Options) (*Snapshot, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadFile(f, o)
+}
+
+// Read reads a snapshot from r, see Open.
+func Read(r io.Reader, o Options) (*Snapshot, error) {
+	name := o.Name
+	if name == "" {
+		name = "-"
+	}
+	f, err := input.New(name, r)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadFile(f, o)
+}
+
+// ReadFile reads a snapshot from a file that was opened and recognised.
+func ReadFile(f *input.File, o Options) (*Snapshot, error) {
+	switch f.Kind {
+	case input.Pickle, input.SnapshotJSON, input.SegmentListJSON:
+	default:
+		return nil, &Error{f.Name, fmt.Errorf("%w: it is %s; %s", ErrNotSnapshot, f.Kind.Describe(), howToRecord)}
+	}
+	b, root, err := decode(f, o)
+	if err == nil && b == nil {
+		b, root, err = decodeFull(f, o)
+	}
+	snap := b.snap
+	snap.Source.Name = f.Name
+	snap.Source.Compression = f.Compression
+	if err != nil {
+		return salvaged(b, root, f, o, err)
+	}
+	if err := b.finish(root, false); err != nil {
+		if errors.Is(err, ErrNotSnapshot) {
+			err = fmt.Errorf("%w; %s", err, howToRecord)
+		}
+		return nil, &Error{f.Name, err}
+	}
+	return snap, nil
+}
+
+// decode reads the file as plain data. It returns no builder and no error when
+// a pickle needs DecodeFull.
+func decode(f *input.File, o Options) (*builder, value.Value, error) {
+	b := newBuilder()
+	r := watched(f, o)
+	src := &b.snap.Source
+	if f.Kind != input.Pickle {
+		src.Format = "JSON"
+		root, n, err := jsonvalue.Decode(r, b.h, b)
+		src.Bytes = n
+		return b, root, err
+	}
+	size := int64(-1)
+	if len(f.Compression) == 0 {
+		size = f.Size
+	}
+	res, err := pickle.Decode(r, b.h, b, pickle.Config{Size: size, Allowed: pickle.Harmless})
+	src.Format = fmt.Sprintf("pickle protocol %d", res.Protocol)
+	src.Bytes = res.Bytes
+	if err == nil && res.NeedsTree {
+		return nil, value.Nil, nil
+	}
+	return b, res.Root, err
+}
+
+// decodeFull reads a pickle with allowed types once more, from the start.
+func decodeFull(f *input.File, o Options) (*builder, value.Value, error) {
+	b := newBuilder()
+	again, err := f.Reopen()
+	if err != nil {
+		return b, value.Nil, err
+	}
+	defer again.Close()
+	b.snap.Source.Format = "pickle with Python containers"
+	root, err := pickle.DecodeFull(again, b.h, b)
+	return b, root, err
+}
+
+// salvaged makes what it can of a document that broke off.
+func salvaged(b *builder, root value.Value, f *input.File, o Options, cause error) (*Snapshot, error) {
+	var refused *pickle.GlobalError
+	if errors.As(cause, &refused) {
+		return nil, &Error{f.Name, cause}
+	}
+	snap := b.snap
+	if err := b.finish(root, true); err != nil || len(snap.Devices) == 0 {
+		return nil, &Error{f.Name, fmt.Errorf("%w; nothing usable comes before it", cause)}
+	}
+	snap.Partial = fmt.Errorf("%w; read before it: %s", cause, snap.contents())
+	if o.Partial {
+		return snap, nil
+	}
+	return snap, &Error{f.Name, snap.Partial}
+}
+
+// contents counts what a snapshot holds.
+func (s *Snapshot) contents() string {
+	var segments, blocks, events int
+	for _, d := range s.Devices {
+		segments += len(d.Segments)
+		blocks += len(d.Blocks)
+		events += len(d.Events)
+	}
+	return fmt.Sprintf("%d segments, %d blocks, %d events", segments, blocks, events)
+}
+
+// watched reports progress while f is read.
+func watched(f *input.File, o Options) io.Reader {
+	if o.Progress == nil {
+		return f
+	}
+	return &watchedReader{f, o.Progress}
+}
+
+type watchedReader struct {
+	f      *input.File
+	report func(read, total int64)
+}
+
+func (w *watchedReader) Read(p []byte) (int, error) {
+	n, err := w.f.Read(p)
+	w.report(w.f.ReadRaw(), w.f.Size)
+	return n, err
+}
