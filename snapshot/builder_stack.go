@@ -61,11 +61,12 @@ func (b *builder) line(v value.Value) (int32, error) {
 	if v == value.Nil {
 		return 0, nil
 	}
-	n, err := b.h.Int64(v)
+	// Generated code has line -1, which the C++ side writes as an unsigned number.
+	n, err := b.h.Uint64(v)
 	if err != nil {
 		return 0, err
 	}
-	return int32(max(math.MinInt32, min(n, math.MaxInt32))), nil
+	return int32(max(math.MinInt32, min(int64(n), math.MaxInt32))), nil
 }
 
 func (b *builder) internFrame(k frameKey) FrameID {

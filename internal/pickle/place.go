@@ -6,99 +6,113 @@ import (
 	"github.com/snapview/snapview/internal/value"
 )
 
+// openContainers returns the stack positions of the containers that are being
+// filled, outermost first.
+func (m *machine) openContainers() []int {
+	var open []int
+	for i := 0; i < len(m.stack); {
+		if !m.isContainer(i) {
+			i++
+			continue
+		}
+		open = append(open, i)
+		i = m.nextOpen(i)
+	}
+	return open
+}
+
+// pending returns the values that wait to go into container k of the open
+// ones, the next open container included.
+func (m *machine) pending(open []int, k int) []value.Value {
+	end := len(m.stack)
+	if k+1 < len(open) {
+		end = open[k+1] + 1
+	}
+	return m.stack[open[k]+1 : end]
+}
+
 // path tells where in the document the machine stands, from what is open on
 // the stack: device_traces[0][1234].frames.
 func (m *machine) path() string {
 	const most = 512
 	var p []byte
-	for i := 0; i < len(m.stack) && len(p) < most; {
-		// The values from i up to the next container that is still open.
-		kind, ok := m.h.Container(m.stack[i])
-		if !ok || kind == value.Tuple {
-			i++
+	open := m.openContainers()
+	for k, i := range open {
+		pending := m.pending(open, k)
+		if len(pending) == 0 || len(p) > most {
+			break
+		}
+		if kind, _ := m.h.Container(m.stack[i]); kind != value.Dict {
+			at := len(m.h.Items(m.stack[i])) + len(pending) - 1
+			p = append(append(append(p, '['), strconv.Itoa(at)...), ']')
 			continue
 		}
-		next := m.nextOpen(i)
-		pending := m.stack[i+1 : min(next+1, len(m.stack))]
-		switch kind {
-		case value.Dict:
-			if key := lastKey(pending); key >= 0 {
-				name := clip(m.h.Text(pending[key]))
-				if len(p) > 0 {
-					name = "." + name
-				}
-				p = append(p, name...)
-			}
-		case value.List:
-			if len(pending) > 0 {
-				at := len(m.h.Items(m.stack[i])) + len(pending) - 1
-				p = append(append(append(p, '['), strconv.Itoa(at)...), ']')
-			}
+		if len(p) > 0 {
+			p = append(p, '.')
 		}
-		i = next
+		p = append(p, clip(m.h.Text(pending[lastKey(pending)]))...)
 	}
 	return string(p)
 }
 
 // lastKey returns the position of the key whose value is being read.
-func lastKey(pending []value.Value) int {
-	n := len(pending)
-	if n == 0 {
-		return -1
+func lastKey(pending []value.Value) int { return (len(pending) - 1) / 2 * 2 }
+
+// nextOpen returns the position of the container that is open inside the one at
+// i, or the height of the stack. Writers put a MARK above a container that takes
+// several items, but none above one that takes a single item.
+func (m *machine) nextOpen(i int) int {
+	limit, marked := len(m.stack), false
+	for _, height := range m.marks {
+		if height-1 == i {
+			marked = true
+		} else if height-1 > i {
+			limit = height - 1
+			break
+		}
 	}
-	return (n - 1) / 2 * 2
+	if kind, _ := m.h.Container(m.stack[i]); kind == value.List {
+		if !marked && i+1 < limit && m.isContainer(i+1) {
+			return i + 1
+		}
+		return limit
+	}
+	for v := i + 2; v < limit; v += 2 { // v is the position of a value
+		_, keyFollows := m.stack[min(v+1, len(m.stack)-1)].StringID()
+		if m.isContainer(v) && v+1 < len(m.stack) && (!marked || !keyFollows) {
+			return v
+		}
+	}
+	return limit
 }
 
-// nextOpen returns the position of the innermost container that is open inside
-// the one at i: the value below the next MARK, or else the last container.
-func (m *machine) nextOpen(i int) int {
-	open := 0
-	for _, height := range m.marks {
-		if height-1 > i {
-			return height - 1
-		}
-		open = height
-	}
-	for j := max(i+1, open); j < len(m.stack); j++ {
-		if k, ok := m.h.Container(m.stack[j]); ok && k != value.Tuple && j > i+1 {
-			return j
-		}
-	}
-	return len(m.stack)
+func (m *machine) isContainer(i int) bool {
+	k, ok := m.h.Container(m.stack[i])
+	return ok && k != value.Tuple
 }
 
 // salvage closes what is open, after an error: lists keep the items they have,
 // unfinished dicts are dropped with their key, but for the outermost.
 func (m *machine) salvage() value.Value {
-	for len(m.marks) > 0 {
-		n := len(m.marks)
-		at := min(m.marks[n-1], len(m.stack))
-		items := m.stack[at:]
-		m.marks = m.marks[:n-1]
-		if at == 0 {
-			m.stack = m.stack[:0]
-			continue
+	open := m.openContainers()
+	if len(open) == 0 {
+		return value.Nil
+	}
+	dropped := false // whether the container inside the current one is
+	for k := len(open) - 1; k >= 0; k-- {
+		container, items := m.stack[open[k]], m.pending(open, k)
+		if dropped {
+			items = items[:len(items)-1]
 		}
-		container := m.stack[at-1]
-		m.stack = m.stack[:at]
-		switch kind, _ := m.h.Container(container); {
-		case kind == value.Dict && at > 1:
-			m.stack = m.stack[:at-1] // an unfinished record
-			if n := len(m.marks); n > 0 && m.marks[n-1] > len(m.stack) {
-				m.marks[n-1] = len(m.stack)
-			}
+		kind, _ := m.h.Container(container)
+		dropped = kind == value.Dict && k > 0
+		switch {
+		case dropped:
 		case kind == value.Dict:
 			m.h.Append(container, items[:len(items)/2*2])
-		case kind == value.List:
+		default:
 			m.h.Append(container, items)
 		}
 	}
-	if len(m.stack) == 0 {
-		return value.Nil
-	}
-	if k, _ := m.h.Container(m.stack[0]); k == value.Dict && len(m.stack) > 1 {
-		pending := m.stack[1:]
-		m.h.Append(m.stack[0], pending[:len(pending)/2*2])
-	}
-	return m.stack[0]
+	return m.stack[open[0]]
 }
