@@ -20,6 +20,11 @@ const (
 	MaxNesting = 1000
 	// MaxMemo is the highest number of memo entries.
 	MaxMemo = 1 << 30
+	// Beyond freeLoad entries, the stack, the memo and the filled containers
+	// may each hold one entry per bytesPerEntry of input. A real snapshot has one
+	// memo entry in about 25 bytes.
+	freeLoad      = 1 << 18
+	bytesPerEntry = 4
 )
 
 // An Error says where a pickle could not be read any further.

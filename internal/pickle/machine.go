@@ -106,6 +106,9 @@ func (m *machine) run() (value.Value, error) {
 				}
 				return fail(w.early())
 			}
+			if err := m.checkLoad(len(stack)); err != nil {
+				return fail(err)
+			}
 		}
 		op := buf[pos]
 		m.op, m.opAt = op, w.base+int64(pos)
@@ -238,6 +241,21 @@ func (m *machine) run() (value.Value, error) {
 			return fail(err)
 		}
 	}
+}
+
+// checkLoad keeps memory in proportion to the input: containers, stack and memo
+// may not grow faster than data that means something makes them grow.
+func (m *machine) checkLoad(height int) error {
+	most := freeLoad + int(m.w.offset()/bytesPerEntry)
+	switch {
+	case height > most:
+		return fmt.Errorf("%d values are waiting for a container, over the limit of %d at this place", height, most)
+	case m.h.Filled() > most:
+		return fmt.Errorf("%d containers are filled, over the limit of %d at this place", m.h.Filled(), most)
+	case m.stored > most:
+		return fmt.Errorf("%d memo entries are stored, over the limit of %d at this place", m.stored, most)
+	}
+	return nil
 }
 
 var (

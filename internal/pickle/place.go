@@ -47,12 +47,20 @@ func (m *machine) path() string {
 			p = append(append(append(p, '['), strconv.Itoa(at)...), ']')
 			continue
 		}
+		if m.wholeDict() && k == len(open)-1 {
+			break // the error is about the dict and says which key
+		}
 		if len(p) > 0 {
 			p = append(p, '.')
 		}
 		p = append(p, clip(m.h.Text(pending[lastKey(pending)]))...)
 	}
 	return string(p)
+}
+
+// wholeDict reports whether the failed opcode fills a dict.
+func (m *machine) wholeDict() bool {
+	return m.op == opSetItems || m.op == opSetItem || m.op == opDict
 }
 
 // lastKey returns the position of the key whose value is being read.

@@ -114,6 +114,9 @@ func (h *Heap) takeSlot() uint32 {
 	return uint32(len(h.slots) - 1)
 }
 
+// Filled returns how many containers hold items of their own.
+func (h *Heap) Filled() int { return len(h.slots) - len(h.free) }
+
 // largestKept bounds the capacity of a released slice that is kept for reuse.
 const largestKept = 1024
 
