@@ -124,7 +124,7 @@ func (b *flameBuilder) grow(root *flameItem) {
 	}
 	expand(root, children)
 	for open.Len() > 0 {
-		item := heap.Pop(&open).(*flameItem)
+		item := open[0]
 		children := b.children(item)
 		cost := 1
 		if len(children) > 0 {
@@ -136,6 +136,7 @@ func (b *flameBuilder) grow(root *flameItem) {
 		if b.budget > 0 && total+cost > b.budget {
 			break
 		}
+		heap.Pop(&open)
 		total += cost
 		item.parent.left--
 		item.parent.node.Children = append(item.parent.node.Children, item.node)

@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/snapview/snapview/internal/units"
 )
 
 // IsPython reports whether the frame is Python code rather than C++: its file
@@ -163,11 +164,11 @@ func (x *frameIndex) innermost(frames []FrameID) (FrameID, bool) {
 
 // FrameText renders a frame as "file.py:12 function" for a terminal or a log:
 // a file that is not known ("" or "??") and a line of 0 are left out, and
-// control and other invisible characters are written as \x1b or \u202e.
+// control and other invisible characters are escaped.
 func (s *Snapshot) FrameText(f Frame) string {
 	var b strings.Builder
 	if f.File != "" && f.File != "??" {
-		b.WriteString(printable(f.File))
+		b.WriteString(units.Safe(f.File))
 		if f.Line > 0 {
 			b.WriteByte(':')
 			b.WriteString(strconv.Itoa(int(f.Line)))
@@ -177,28 +178,10 @@ func (s *Snapshot) FrameText(f Frame) string {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(printable(f.Function))
+		b.WriteString(units.Safe(f.Function))
 	}
 	if b.Len() == 0 {
 		return "??"
-	}
-	return b.String()
-}
-
-// printable escapes what could change how a terminal shows the text around it.
-func printable(s string) string {
-	bad := func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
-	if strings.IndexFunc(s, bad) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if bad(r) && r != unicode.ReplacementChar {
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteRune(r)
-		}
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"sort"
@@ -92,7 +93,7 @@ func (t *Timeline) momentAfter(d time.Duration) (Moment, error) {
 	return t.momentAtTime(first + d.Microseconds())
 }
 
-var errNoTimes = fmt.Errorf("the history records no times: use end, peak or an event index")
+var errNoTimes = errors.New("the history records no times: use end, peak or an event index")
 
 // momentAtTime takes list order as the order of things, since times repeat and
 // may step back a little between threads.
