@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/snapview/snapview/snapshot"
+	"github.com/snapview/snapview/viewer"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// summaryRowCount is how many lines of code the summary shows.
+const summaryRowCount = 3
+
+// reportOptions are what report adds to the common options.
+type reportOptions struct {
+	options
+	out string
+}
+
+func newReportOptions() *reportOptions { return &reportOptions{} }
+
+func (o *reportOptions) register(flags *pflag.FlagSet) {
+	o.options.register(flags, summaryRowCount, "`N` lines of code in the summary, 0 for all")
+	flags.StringVarP(&o.out, "output", "o", "", "write to `FILE.html`, \"-\" for stdout (default: named after the input, here)")
+}
+
+func newReport() *cobra.Command {
+	o := newReportOptions()
+	cmd := &cobra.Command{
+		Use:   "report FILE…",
+		Short: "Write an HTML report that opens anywhere, and print a summary",
+		Long: `Write one HTML file per snapshot: the memory curve, who holds memory at the peak
+and at the end, a flame graph, the segments and the accounts. It loads nothing
+from anywhere else. A summary goes to stdout.`,
+		Example: `  snapview report snapshot.pickle
+  snapview report snapshot.pickle.gz -o report.html
+  snapview report rank*.pickle`,
+		Args: someFiles,
+		RunE: func(cmd *cobra.Command, args []string) error { return runReport(cmd, o, args) },
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+func runReport(cmd *cobra.Command, o *reportOptions, names []string) error {
+	u, err := o.start(cmd)
+	if err != nil {
+		return err
+	}
+	outputs, err := o.outputs(names)
+	if err != nil {
+		return err
+	}
+	if o.out == "-" {
+		return reportToStdout(cmd.Context(), u, o, names[0])
+	}
+	reports := []reportJSON{}
+	for i, name := range names {
+		sum, err := writeReport(cmd.Context(), u, o, name, outputs[i])
+		if err != nil {
+			return err
+		}
+		if o.json {
+			reports = append(reports, sum.json(&o.options))
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(u.out)
+		}
+		if _, err := fmt.Fprint(u.out, sum.text(u, &o.options)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !o.json:
+		return nil
+	case len(reports) == 1:
+		return writeJSON(u.out, reports[0])
+	}
+	return writeJSON(u.out, reports)
+}
+
+// outputs names the report of each input and checks that none destroys a file.
+func (o *reportOptions) outputs(names []string) ([]string, error) {
+	outputs := make([]string, len(names))
+	switch {
+	case o.out != "" && len(names) > 1:
+		return nil, usagef("-o names one report, but there are %d files; leave it out to write one beside another", len(names))
+	case o.out == "-":
+		if o.json {
+			return nil, usagef("-o - and --json both write to stdout; choose one")
+		}
+		return outputs, nil
+	case o.out != "":
+		outputs[0] = o.out
+	default:
+		outputs = reportNames(names)
+	}
+	taken := map[string]string{}
+	for i, path := range outputs {
+		if other, ok := taken[path]; ok {
+			return nil, usagef("%s and %s would both be reported in %s; report one at a time with -o", other, names[i], path)
+		}
+		taken[path] = names[i]
+		if err := checkOutput(path, names); err != nil {
+			return nil, err
+		}
+	}
+	return outputs, nil
+}
+
+// reportNames names reports after their inputs, in the current folder. Inputs
+// of the same name (a/end.pickle, b/end.pickle) get their folder's name too.
+func reportNames(names []string) []string {
+	seen := map[string]int{}
+	for _, name := range names {
+		seen[baseName(name)]++
+	}
+	outputs := make([]string, len(names))
+	for i, name := range names {
+		base := baseName(name)
+		if folder := filepath.Base(filepath.Dir(name)); seen[base] > 1 && folder != "." && folder != "/" {
+			base = folder + "-" + base
+		}
+		outputs[i] = base + ".html"
+	}
+	return outputs
+}
+
+// knownExtensions are what a snapshot's name ends in, possibly several of them.
+var knownExtensions = []string{".pickle", ".pkl", ".json", ".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".snappy", ".s2"}
+
+// baseName is a file's name without folders and known extensions.
+func baseName(name string) string {
+	if name == "-" {
+		return "snapshot"
+	}
+	base := filepath.Base(name)
+	for {
+		short := base
+		for _, e := range knownExtensions {
+			if cut := len(short) - len(e); cut > 0 && strings.EqualFold(short[cut:], e) {
+				short = short[:cut]
+			}
+		}
+		if short == base {
+			return base
+		}
+		base = short
+	}
+}
+
+// writeReport reads the file called name and writes its report.
+func writeReport(ctx context.Context, u *ui, o *reportOptions, name, output string) (summary, error) {
+	s, timelines, err := u.openTimelines(name, &o.options)
+	if err != nil {
+		return summary{}, err
+	}
+	size, err := writeFile(ctx, output, func(w io.Writer) error { return writePage(w, s, timelines) })
+	if err != nil {
+		return summary{}, inFile(output, err)
+	}
+	return summarize(s, timelines, output, size)
+}
+
+// reportToStdout writes the page to stdout and the summary to stderr.
+func reportToStdout(ctx context.Context, u *ui, o *reportOptions, name string) error {
+	if isTerminal(u.out) {
+		return usagef("-o -: will not write HTML to a terminal; redirect stdout or name a file")
+	}
+	s, timelines, err := u.openTimelines(name, &o.options)
+	if err != nil {
+		return err
+	}
+	counter := &contextWriter{ctx: ctx, w: u.out}
+	if err := writePage(counter, s, timelines); err != nil {
+		return err
+	}
+	sum, err := summarize(s, timelines, "-", counter.n)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(u.err, sum.text(u, &o.options))
+	return err
+}
+
+// writePage renders the report of the devices that were replayed.
+func writePage(w io.Writer, s *snapshot.Snapshot, timelines []*snapshot.Timeline) error {
+	replayed := map[*snapshot.Device]*snapshot.Timeline{}
+	for _, t := range timelines {
+		replayed[t.Device] = t
+	}
+	o := viewer.Options{Version: currentVersion().Version, Timeline: func(d *snapshot.Device) *snapshot.Timeline {
+		if t, ok := replayed[d]; ok {
+			return t
+		}
+		return s.Timeline(d)
+	}}
+	if len(timelines) < len(s.Devices) {
+		o.Keep = func(index int) bool {
+			return slices.ContainsFunc(timelines, func(t *snapshot.Timeline) bool { return t.Device.Index == index })
+		}
+	}
+	return viewer.WriteSnapshot(w, viewer.NewSnapshot(s, o))
+}
+
+// openTimelines opens a file and replays the history of the devices asked for.
+func (u *ui) openTimelines(name string, o *options) (*snapshot.Snapshot, []*snapshot.Timeline, error) {
+	s, err := u.open(name, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	devices, err := o.device.pick(s)
+	if err != nil {
+		return nil, nil, inFile(name, err)
+	}
+	timelines := make([]*snapshot.Timeline, len(devices))
+	for i, d := range devices {
+		timelines[i] = s.Timeline(d)
+	}
+	return s, timelines, nil
+}

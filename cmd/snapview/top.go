@@ -1,0 +1,306 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/snapshot"
+	"github.com/spf13/cobra"
+)
+
+// topOptions are what top adds to the common options.
+type topOptions struct {
+	options
+	by, at string
+}
+
+func newTop() *cobra.Command {
+	o := &topOptions{}
+	cmd := &cobra.Command{
+		Use:   "top FILE",
+		Short: "Who holds memory at a moment: by line, function, file, frame or stack",
+		Long: `Who holds memory at a moment, in requested bytes. Rows sum to the total.
+
+--by line     the innermost line of your code (not of an installed package)
+--by frame    the innermost line of any kind
+--by function, file, stack
+
+--at end      the moment of the snapshot (default)
+--at peak     the highest requested bytes of the history
+--at oom      the last out-of-memory
+--at 1234     after event 1234, counted from 0
+--at +1.5s    that long after the first event; @1700000000000000 is µs since 1970`,
+		Example: `  snapview top snapshot.pickle --at peak
+  snapview top snapshot.pickle --by stack -n 3
+  snapview top snapshot.pickle --by file -n 0 --json`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error { return runTop(cmd, o, args[0]) },
+	}
+	flags := cmd.Flags()
+	o.register(flags, 20, "at most `N` rows, 0 for all")
+	flags.StringVar(&o.by, "by", "line", "fold by line, frame, function, file or stack")
+	flags.StringVar(&o.at, "at", "end", "end, peak, oom, an event or a time")
+	return cmd
+}
+
+func runTop(cmd *cobra.Command, o *topOptions, name string) error {
+	u, err := o.start(cmd)
+	if err != nil {
+		return err
+	}
+	by, err := snapshot.ParseBy(o.by)
+	if err != nil {
+		return usagef("--by: %w", err)
+	}
+	s, err := u.open(name, &o.options)
+	if err != nil {
+		return err
+	}
+	devices, err := o.device.pick(s)
+	if err != nil {
+		return inFile(name, err)
+	}
+	tops := make([]deviceTop, len(devices))
+	for i, d := range devices {
+		if tops[i], err = foldTimeline(s, s.Timeline(d), by, o.at); err != nil {
+			return inFile(name, err)
+		}
+		if o.at == "peak" && tops[i].table.Moment.Name != "peak" {
+			u.note(name, fmt.Sprintf("device %d has no history, so its peak is not known; this is the end", d.Index))
+		}
+	}
+	if o.json {
+		return writeJSON(u.out, topJSON(s, tops, &o.options))
+	}
+	_, err = fmt.Fprint(u.out, u.topText(s, tops, &o.options))
+	return err
+}
+
+// A deviceTop is the answer of top for one device.
+type deviceTop struct {
+	timeline *snapshot.Timeline
+	table    snapshot.Table
+}
+
+// foldTimeline folds what is live at a moment. Without events the peak is not
+// known, and the end is all there is.
+func foldTimeline(s *snapshot.Snapshot, t *snapshot.Timeline, by snapshot.By, at string) (deviceTop, error) {
+	if at == "peak" && len(t.Device.Events) == 0 {
+		at = "end"
+	}
+	m, err := t.Moment(at)
+	if err != nil {
+		return deviceTop{}, usagef("--at %s: %w", at, err)
+	}
+	return deviceTop{t, s.Fold(t, m, by)}, nil
+}
+
+// topTable is the JSON of top for one device; bytes are requested bytes.
+type topTable struct {
+	Device  int      `json:"device"`
+	Partial string   `json:"partial,omitempty"`
+	History string   `json:"history"`
+	At      atMoment `json:"at"`
+	By      string   `json:"by"`
+	Total   int64    `json:"total_bytes"`
+	AllRows int      `json:"total_rows"` // before -n
+	Rows    []topRow `json:"rows"`
+}
+
+type atMoment struct {
+	Moment string `json:"moment"`
+	Event  int    `json:"event"` // live after this event; -1 for before the first
+	Time   int64  `json:"time_us"`
+}
+
+type topRow struct {
+	File     string     `json:"file"`
+	Line     int32      `json:"line"`
+	Function string     `json:"function"`
+	Stack    []topFrame `json:"stack,omitempty"` // innermost first; only by stack
+	Bytes    int64      `json:"bytes"`
+	Count    int        `json:"count"`
+}
+
+type topFrame struct {
+	File     string `json:"file"`
+	Line     int32  `json:"line"`
+	Function string `json:"function"`
+}
+
+// topJSON is one object for one device and a list otherwise.
+func topJSON(s *snapshot.Snapshot, tops []deviceTop, o *options) any {
+	tables := make([]topTable, len(tops))
+	for i, t := range tops {
+		tables[i] = t.json(s, o)
+	}
+	if len(tables) == 1 {
+		return tables[0]
+	}
+	return tables
+}
+
+func (t deviceTop) json(s *snapshot.Snapshot, o *options) topTable {
+	m := t.table.Moment
+	out := topTable{
+		Device: t.timeline.Device.Index, Partial: partialText(s), History: t.timeline.History.String(),
+		At: atMoment{m.Name, m.Event, m.Time}, By: t.table.By.String(),
+		Total: t.table.Total, AllRows: len(t.table.Rows), Rows: []topRow{},
+	}
+	for _, r := range t.table.Rows[:o.limit(len(t.table.Rows))] {
+		row := topRow{File: r.File, Line: r.Line, Function: r.Function, Bytes: r.Bytes, Count: r.Count}
+		if t.table.By == snapshot.ByStack {
+			for _, f := range stackFrames(s, r.Stack) {
+				row.Stack = append(row.Stack, topFrame{f.File, f.Line, f.Function})
+			}
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// stackFrames returns the frames of a stack, innermost first.
+func stackFrames(s *snapshot.Snapshot, id snapshot.StackID) []*snapshot.Frame {
+	var frames []*snapshot.Frame
+	for _, f := range s.Stacks.Frames(id) {
+		frames = append(frames, &s.Frames[f])
+	}
+	return frames
+}
+
+func (u *ui) topText(s *snapshot.Snapshot, tops []deviceTop, o *options) string {
+	var b strings.Builder
+	b.WriteString(u.partialLine(s))
+	for i, t := range tops {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(u.style(bold, t.title()) + "\n")
+		if t.table.By == snapshot.ByStack {
+			b.WriteString(u.stacksText(s, t.table, o))
+		} else {
+			b.WriteString(u.rowsText(t.table, o))
+		}
+	}
+	if len(tops) == 0 {
+		b.WriteString("no device holds memory or has a history\n")
+	}
+	return b.String()
+}
+
+// title says when, and what the answer rests on.
+func (t deviceTop) title() string {
+	m := t.table.Moment
+	at := "at the " + m.Name
+	switch m.Name {
+	case "oom":
+		at = "at the last out-of-memory"
+	case "event", "time":
+		at = "at a moment"
+	}
+	if m.Name != "end" && m.Name != "start" {
+		at += " (" + eventText(t.timeline, m.Event, m.Time) + ")"
+	}
+	return fmt.Sprintf("device %d %s; history %s", t.timeline.Device.Index, at, t.timeline.History)
+}
+
+// shownRows is how many rows are printed: never all but one, since the line
+// that stands for the rest would take the last one's place.
+func shownRows(table snapshot.Table, o *options) int {
+	shown := o.limit(len(table.Rows))
+	if shown == len(table.Rows)-1 {
+		return len(table.Rows)
+	}
+	return shown
+}
+
+// rest sums the rows from shown on.
+func rest(table snapshot.Table, shown int) (bytes int64, count int) {
+	for _, r := range table.Rows[shown:] {
+		bytes += r.Bytes
+		count += r.Count
+	}
+	return bytes, count
+}
+
+func (u *ui) rowsText(table snapshot.Table, o *options) string {
+	shown := shownRows(table, o)
+	t := newTable(right, right, right, left)
+	t.header("requested", "share", "blocks", table.By.String())
+	room := u.width - numbersWidth(table)
+	var blocks int
+	for _, r := range table.Rows[:shown] {
+		t.row(units.Bytes(r.Bytes), units.Percent(r.Bytes, table.Total), units.Count(r.Count), location(r.File, r.Line, r.Function, room))
+		blocks += r.Count
+	}
+	if bytes, count := rest(table, shown); shown < len(table.Rows) {
+		t.row(units.Bytes(bytes), units.Percent(bytes, table.Total), units.Count(count), ellipsis+" "+plural(len(table.Rows)-shown, "more row"))
+		blocks += count
+	}
+	t.row(units.Bytes(table.Total), units.Percent(table.Total, table.Total), units.Count(blocks), u.style(bold, totalText(table, shown)))
+	return t.String()
+}
+
+// totalText closes a table.
+func totalText(table snapshot.Table, shown int) string {
+	if shown == len(table.Rows) {
+		return "total, " + plural(shown, "row")
+	}
+	return fmt.Sprintf("total, %s of %s shown", units.Count(shown), plural(len(table.Rows), "row"))
+}
+
+// numbersWidth is the width of the three number columns with their gaps.
+func numbersWidth(table snapshot.Table) int {
+	bytes, share, count, total := len("requested"), len("100.0%"), len("blocks"), 0
+	for _, r := range table.Rows {
+		bytes = max(bytes, units.Width(units.Bytes(r.Bytes)))
+		total += r.Count
+	}
+	bytes = max(bytes, units.Width(units.Bytes(table.Total)))
+	count = max(count, len(units.Count(total)))
+	return bytes + share + count + 3*columnGap
+}
+
+// maxStackLines is how many frames of a stack are printed; --json has all.
+const maxStackLines = 24
+
+func (u *ui) stacksText(s *snapshot.Snapshot, table snapshot.Table, o *options) string {
+	var b strings.Builder
+	shown := shownRows(table, o)
+	for _, r := range table.Rows[:shown] {
+		head := fmt.Sprintf("%s requested  %s  %s", units.Bytes(r.Bytes), units.Percent(r.Bytes, table.Total), plural(r.Count, "block"))
+		b.WriteString("\n" + u.style(bold, head) + "\n")
+		u.writeStack(&b, s, r)
+	}
+	b.WriteByte('\n')
+	if bytes, count := rest(table, shown); shown < len(table.Rows) {
+		fmt.Fprintf(&b, "%s  %s  %s  %s %s\n", units.Bytes(bytes), units.Percent(bytes, table.Total), plural(count, "block"),
+			ellipsis, plural(len(table.Rows)-shown, "more stack"))
+	}
+	fmt.Fprintf(&b, "%s  %s\n", units.Bytes(table.Total), strings.ReplaceAll(totalText(table, shown), "row", "stack"))
+	return b.String()
+}
+
+func (u *ui) writeStack(b *strings.Builder, s *snapshot.Snapshot, r snapshot.Row) {
+	const indent = "    "
+	frames := stackFrames(s, r.Stack)
+	if len(frames) == 0 {
+		b.WriteString(indent + location(r.File, r.Line, r.Function, u.width-len(indent)) + "\n")
+		return
+	}
+	shown := len(frames)
+	if shown > maxStackLines+1 {
+		shown = maxStackLines
+	}
+	for _, f := range frames[:shown] {
+		line := location(f.File, f.Line, f.Function, u.width-len(indent))
+		if f.IsLibrary() || !f.IsPython() {
+			line = u.style(faint, line)
+		}
+		b.WriteString(indent + line + "\n")
+	}
+	if shown < len(frames) {
+		fmt.Fprintf(b, "%s%s %s\n", indent, ellipsis, plural(len(frames)-shown, "outer frame"))
+	}
+}
