@@ -262,9 +262,6 @@ func numbersWidth(table snapshot.Table) int {
 	return bytes + share + count + 3*columnGap
 }
 
-// maxStackLines is how many frames of a stack are printed; --json has all.
-const maxStackLines = 24
-
 func (u *ui) stacksText(s *snapshot.Snapshot, table snapshot.Table, o *options) string {
 	var b strings.Builder
 	shown := shownRows(table, o)
@@ -280,27 +277,4 @@ func (u *ui) stacksText(s *snapshot.Snapshot, table snapshot.Table, o *options) 
 	}
 	fmt.Fprintf(&b, "%s  %s\n", units.Bytes(table.Total), strings.ReplaceAll(totalText(table, shown), "row", "stack"))
 	return b.String()
-}
-
-func (u *ui) writeStack(b *strings.Builder, s *snapshot.Snapshot, r snapshot.Row) {
-	const indent = "    "
-	frames := stackFrames(s, r.Stack)
-	if len(frames) == 0 {
-		b.WriteString(indent + location(r.File, r.Line, r.Function, u.width-len(indent)) + "\n")
-		return
-	}
-	shown := len(frames)
-	if shown > maxStackLines+1 {
-		shown = maxStackLines
-	}
-	for _, f := range frames[:shown] {
-		line := location(f.File, f.Line, f.Function, u.width-len(indent))
-		if f.IsLibrary() || !f.IsPython() {
-			line = u.style(faint, line)
-		}
-		b.WriteString(indent + line + "\n")
-	}
-	if shown < len(frames) {
-		fmt.Fprintf(b, "%s%s %s\n", indent, ellipsis, plural(len(frames)-shown, "outer frame"))
-	}
 }

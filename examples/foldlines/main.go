@@ -17,7 +17,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: foldlines FILE")
 		os.Exit(2)
 	}
-	if err := foldLines(os.Stdout, os.Args[1], 5); err != nil {
+	if err := foldLines(os.Stdout, os.Args[1], 3); err != nil {
 		fmt.Fprintln(os.Stderr, "foldlines:", err)
 		os.Exit(1)
 	}
@@ -36,9 +36,10 @@ func foldLines(w io.Writer, path string, n int) error {
 			return err
 		}
 		table := s.Fold(t, peak, snapshot.ByLine)
-		fmt.Fprintf(w, "device %d: %d bytes at the peak, history %s\n", d.Index, table.Total, t.History)
+		fmt.Fprintf(w, "device %d held %d bytes at its peak\n", d.Index, table.Total)
 		for _, r := range table.Rows[:min(n, len(table.Rows))] {
-			fmt.Fprintf(w, "%12d  %s:%d %s\n", r.Bytes, r.File, r.Line, r.Function)
+			frame := snapshot.Frame{File: r.File, Line: r.Line, Function: r.Function}
+			fmt.Fprintf(w, "%12d  %s\n", r.Bytes, s.FrameText(frame))
 		}
 	}
 	return nil
