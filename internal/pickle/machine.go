@@ -90,30 +90,26 @@ func (m *machine) run() (value.Value, error) {
 	stack := m.stack
 	memoized := 0 // entries of m.memo
 	fence := 0    // height of the innermost MARK: opcodes may not reach below it
-	fail := func(err error) (value.Value, error) {
-		m.stack, w.pos = stack, pos
-		return value.Nil, err
-	}
+	at := pos     // of the opcode being carried out
+	var err error // no closure below: it would keep these locals out of registers
 	for {
 		if end-pos < lookahead {
 			w.pos = pos
 			w.fill(lookahead)
 			buf, pos, end = w.buf, w.pos, w.end
 			if pos >= end || pos+1+int(argBytes[buf[pos]]) > end {
-				m.op, m.opAt = buf[pos], w.base+int64(pos)
-				if pos >= end {
-					m.op = 0
-				}
-				return fail(w.early())
+				at = pos
+				err = w.early()
+				goto fail
 			}
-			if err := m.checkLoad(len(stack)); err != nil {
-				return fail(err)
+			if err = m.checkLoad(len(stack)); err != nil {
+				at = pos
+				goto fail
 			}
 		}
-		op := buf[pos]
-		m.op, m.opAt = op, w.base+int64(pos)
+		at = pos
 		pos++
-		switch op {
+		switch buf[at] {
 		case opBinGet:
 			i := int(buf[pos])
 			if i >= memoized {
@@ -130,7 +126,8 @@ func (m *machine) run() (value.Value, error) {
 			stack = append(stack, *m.memo.At(i))
 		case opMemoize:
 			if len(stack) <= fence {
-				return fail(errUnderflow)
+				err = errUnderflow
+				goto fail
 			}
 			if memoized != m.stored {
 				goto slow
@@ -170,33 +167,35 @@ func (m *machine) run() (value.Value, error) {
 			stack = append(stack, h.New(value.List))
 		case opMark:
 			if len(m.marks) >= MaxNesting {
-				return fail(fmt.Errorf("containers nest deeper than the limit of %d", MaxNesting))
+				err = fmt.Errorf("containers nest deeper than the limit of %d", MaxNesting)
+				goto fail
 			}
 			m.marks = append(m.marks, len(stack))
 			fence = len(stack)
 		case opSetItems:
-			at, err := m.popMark(len(stack))
-			if err != nil {
-				return fail(err)
+			var low int
+			if low, err = m.popMark(len(stack)); err != nil {
+				goto fail
 			}
-			if err := m.setItems(stack[at-1], stack[at:]); err != nil {
-				return fail(err)
+			if err = m.setItems(stack[low-1], stack[low:]); err != nil {
+				goto fail
 			}
-			stack = stack[:at]
+			stack = stack[:low]
 			fence = m.fence()
 		case opAppends:
-			at, err := m.popMark(len(stack))
-			if err != nil {
-				return fail(err)
+			var low int
+			if low, err = m.popMark(len(stack)); err != nil {
+				goto fail
 			}
-			if err := m.appendTo(stack[at-1], value.List, stack[at:]); err != nil {
-				return fail(err)
+			if err = m.appendTo(stack[low-1], value.List, stack[low:]); err != nil {
+				goto fail
 			}
-			stack = stack[:at]
+			stack = stack[:low]
 			fence = m.fence()
 		case opTuple2:
 			if len(stack)-fence < 2 {
-				return fail(errUnderflow)
+				err = errUnderflow
+				goto fail
 			}
 			n := len(stack)
 			stack[n-2] = h.NewWith(value.Tuple, stack[n-2:])
@@ -219,10 +218,12 @@ func (m *machine) run() (value.Value, error) {
 		case opStop:
 			w.pos = pos
 			if len(stack) != 1 || len(m.marks) != 0 {
-				return fail(fmt.Errorf("the pickle stops with %d values and %d open containers, want one value", len(stack), len(m.marks)))
+				err = fmt.Errorf("the pickle stops with %d values and %d open containers, want one value", len(stack), len(m.marks))
+				goto fail
 			}
 			if m.frameEnd > w.offset() {
-				return fail(fmt.Errorf("the pickle stops inside a frame"))
+				err = fmt.Errorf("the pickle stops inside a frame")
+				goto fail
 			}
 			m.stack = stack
 			return stack[0], nil
@@ -232,15 +233,19 @@ func (m *machine) run() (value.Value, error) {
 		continue
 	slow:
 		m.stack, w.pos = stack, pos
-		err := m.slow(op)
+		m.op, m.opAt = buf[at], w.base+int64(at)
+		if err = m.slow(m.op); err != nil {
+			return value.Nil, err
+		}
 		buf, pos, end = w.buf, w.pos, w.end
 		stack = m.stack
 		fence = m.fence()
 		memoized = m.memo.Len()
-		if err != nil {
-			return fail(err)
-		}
 	}
+fail:
+	m.stack, w.pos = stack, pos
+	m.op, m.opAt = buf[at], w.base+int64(at)
+	return value.Nil, err
 }
 
 // checkLoad keeps memory in proportion to the input: containers, stack and memo
