@@ -91,10 +91,10 @@ type options struct {
 func (o *options) register(flags *pflag.FlagSet, rows int, rowsHelp string) {
 	o.device = allDevices
 	flags.BoolVar(&o.json, "json", false, "print JSON")
-	flags.Var(&o.device, "device", "only this `N`")
+	flags.Var(&o.device, "device", "only device `N`")
 	flags.IntVarP(&o.rows, "rows", "n", rows, rowsHelp)
 	flags.BoolVar(&o.partial, "partial", false, "use what can be read of a truncated or damaged file")
-	flags.StringVar(&o.colour, "color", "auto", "colour the text: auto, always or never")
+	flags.StringVar(&o.colour, "color", "auto", "`WHEN` to colour the text: auto, always or never")
 }
 
 func (o *options) check() error {

@@ -39,8 +39,8 @@ func newTop() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.register(flags, 20, "at most `N` rows, 0 for all")
-	flags.StringVar(&o.by, "by", "line", "fold by line, frame, function, file or stack")
-	flags.StringVar(&o.at, "at", "end", "end, peak, oom, an event or a time")
+	flags.StringVar(&o.by, "by", "line", "`WHAT` to fold by: line, frame, function, file or stack")
+	flags.StringVar(&o.at, "at", "end", "`MOMENT`: end, peak, oom, an event or a time")
 	return cmd
 }
 
