@@ -69,8 +69,8 @@ func curveMax(pts []CurvePoint) int64 {
 // byteScale returns the distance of axis labels, a power of two so that they
 // read 512 MiB and 1 GiB, and the top of the axis with room for a label.
 func byteScale(top int64) (step, end int64) {
-	step = 1
-	for step < 1<<60 && top/step > 5 {
+	step, top = 1, min(top, 1<<61) // beyond 2 EiB is nonsense that must not overflow
+	for top/step > 5 {
 		step *= 2
 	}
 	end = (top/step + 1) * step

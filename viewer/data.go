@@ -8,7 +8,7 @@ import (
 // Limits on what the page holds. They are shared by all devices of a report,
 // so that MaxBytes holds for any number of them.
 const (
-	maxDevices    = 32    // devices drawn in full
+	maxDevices    = 16    // devices drawn in full
 	maxPoints     = 4000  // points of memory curves
 	maxBlocks     = 8000  // blocks of segment maps
 	maxFlameNodes = 6000  // nodes of flame graphs
@@ -77,6 +77,7 @@ type mapData struct {
 
 type mapGroup struct {
 	Label    string       `json:"label"`
+	Mark     bool         `json:"mark,omitempty"` // a private pool or expandable
 	Segments []mapSegData `json:"segments"`
 	// Blocks of all segments, in order.
 	Size      []int64 `json:"size"`
@@ -206,7 +207,7 @@ func (b *builder) segmentMap(groups []segGroup) *mapData {
 	}
 	m := &mapData{}
 	for _, g := range groups {
-		d := mapGroup{Label: b.texts.name(g.label())}
+		d := mapGroup{Label: b.texts.name(g.label()), Mark: g.Pool != "" || g.Expandable}
 		for _, s := range g.Segments {
 			d.Segments = append(d.Segments, mapSegData{
 				Addr: "0x" + strconv.FormatUint(s.Addr, 16), Bytes: s.Bytes, Count: s.Count, Blocks: len(s.Blocks),

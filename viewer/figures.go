@@ -90,7 +90,7 @@ func historyAccounts(d *Device) []account {
 		row("end reserved", h.EndReserved, "Where the reserved curve ends."),
 		row("baseline requested", h.Baseline, "Requested before the first event: the end minus the net of the history."),
 		row("baseline reserved", h.BaselineReserved, "Reserved before the first event."),
-		row("unreconciled", h.Unreconciled, "The replay's end minus the segments. Zero means that the history explains the state to the byte."),
+		row("unreconciled", h.Unreconciled, "Bytes on which the replayed history and the blocks disagree. Zero means that the history explains the state to the byte."),
 		{"events", units.Count(d.Stats.Events), units.Count(d.Stats.Events), "Entries of the history, in the order they happened."},
 	}
 }

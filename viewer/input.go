@@ -57,7 +57,7 @@ type Setting struct{ Key, Value string }
 type Annotation struct {
 	Name       string
 	Device     int   // -1 when not recorded
-	Start, End int64 // µs since the first event of the device it is drawn on; see Mark for the curve
+	Start, End int64 // µs since the device's first event
 	Open       bool  // its end was not recorded
 }
 
@@ -69,14 +69,13 @@ type Device struct {
 	Stats   Stats
 	History History
 
-	Curve      []CurvePoint // reduced or not; at most maxPoints are drawn
-	Marks      []Mark
-	HasTime    bool // the events carry times
-	Moments    []Moment
-	Segments   []Segment
-	Verdict    Verdict
-	Duration   int64 // µs from the first to the last event
-	StackNotes string
+	Curve    []CurvePoint // reduced or not; at most maxPoints are drawn
+	Marks    []Mark
+	HasTime  bool // the events carry times
+	Moments  []Moment
+	Segments []Segment
+	Verdict  Verdict
+	Duration int64 // µs from the first to the last event
 }
 
 // Stats are the accounts of the end state; DESIGN section 2 defines them.
@@ -92,16 +91,17 @@ func (s Stats) Free() int64 { return s.InactiveSplit + s.Releasable + s.Expandab
 
 // History says what the event history tells.
 type History struct {
-	State                 string // "complete", "truncated", "state-only", "none"
-	Peak, PeakReserved    Point  // of the requested and the reserved curve
-	End, EndReserved      int64
-	Baseline              int64 // requested bytes older than the history
-	BaselineReserved      int64
-	Unreconciled          int64 // replayed end minus segments; 0 is right
-	RingSize              int64 // the history's maximum length, 0 when unknown
-	Overflowed            bool  // the file says that older events were lost
-	SegmentsOnly          bool  // the file is a bare segment list
-	WithoutStack, Located int64 // bytes at the peak without and with a stack
+	State                string // "complete", "truncated", "state-only", "none"
+	Peak, PeakReserved   Point  // of the requested and the reserved curve
+	End, EndReserved     int64
+	Baseline             int64 // requested bytes older than the history
+	BaselineReserved     int64
+	Unreconciled         int64 // bytes on which replay and blocks disagree; 0 is right
+	UnreconciledReserved int64 // likewise for the reserved curve and the segments
+	RingSize             int64 // the history's maximum length, 0 when unknown
+	Overflowed           bool  // the file says that older events were lost
+	SegmentsOnly         bool  // the file is a bare segment list
+	OpenEnd              bool  // the end of the history is missing
 }
 
 // Known reports whether there are events to speak of.

@@ -34,18 +34,23 @@ func deviceNotes(d *Device, v *deviceView) []note {
 	out := []note{historyNote(d)}
 	h := d.History
 	if h.Known() {
-		switch {
-		case h.Unreconciled == 0:
-			out = append(out, note{"ok", "Replaying the history ends exactly at the state of the segments: 0 bytes are unreconciled."})
-		default:
-			out = append(out, note{"bad", fmt.Sprintf("Replaying the history ends %s away from the state of the segments (unreconciled). Trust the accounts of the end; take the curve with care.", units.Exact(h.Unreconciled))})
-		}
+		out = append(out, reconcileNote(h))
 		out = append(out, note{"ok", "Curve and tables count requested bytes (what tensors asked for); the accounts of the end also count blocks, which are rounded up. Peaks of allocated and active bytes need a replay of the allocator and are not shown here."})
 	}
 	out = append(out, stackNotes(d)...)
 	out = append(out, v.reductions...)
 	out = append(out, note{"ok", "Not visible in any snapshot: memory taken outside PyTorch's caching allocator, such as the CUDA context, NCCL buffers and other libraries. nvidia-smi therefore shows more than reserved."})
 	return out
+}
+
+func reconcileNote(h History) note {
+	switch {
+	case h.OpenEnd:
+		return note{"bad", "The end of the history is missing, so it cannot be checked against the segments: the curve and the memory older than the history are lower bounds."}
+	case h.Unreconciled != 0 || h.UnreconciledReserved != 0:
+		return note{"bad", fmt.Sprintf("The replayed history and the segments disagree by %s requested and %s reserved (unreconciled). Trust the accounts of the end; take the curve with care.", units.Exact(h.Unreconciled), units.Exact(h.UnreconciledReserved))}
+	}
+	return note{"ok", "Replaying the history ends exactly at the state of the segments: 0 bytes are unreconciled."}
 }
 
 func historyNote(d *Device) note {

@@ -26,6 +26,7 @@ type pageView struct {
 	Boot   template.JS
 
 	Title, Name, Version string
+	Dir, Base            string // of Name
 	Facts                []string
 	Conf                 string
 	Notes                []note
@@ -134,7 +135,8 @@ func page(s *Snapshot) (*pageView, *pageData, error) {
 		Conf: html.value(s.Conf), HasSettings: s.HasSettings,
 		Notes: fileNotes(s, html),
 	}
-	p.Title = p.Name + " · snapview"
+	p.Dir, p.Base = splitPlace(p.Name)
+	p.Title = p.Base + " · snapview"
 	p.Facts = facts(s, html)
 	p.addSettings(s, html)
 	p.addRanges(s, html)
@@ -193,6 +195,9 @@ func (p *pageView) addSettings(s *Snapshot, t *texts) {
 		if i == maxSettings {
 			p.MoreSettings = len(s.Settings) - maxSettings
 			return
+		}
+		if kv.Value == "" {
+			kv.Value = "(not set)"
 		}
 		p.Settings = append(p.Settings, Setting{t.name(kv.Key), t.value(kv.Value)})
 	}
@@ -291,7 +296,7 @@ func (v *deviceView) addMoment(m *Moment, data *deviceData, devices int, b *buil
 	mv := momentView{
 		Name: m.Name, Title: m.Title, Raw: m.Total,
 		Text: units.Bytes(m.Total), Exact: units.Exact(m.Total),
-		RowCount: plural(len(m.Rows), "line"),
+		RowCount: plural(len(m.Rows), "row"),
 	}
 	if m.Name != "end" {
 		mv.When = "after event " + units.Count(m.Point.Event)
@@ -300,7 +305,7 @@ func (v *deviceView) addMoment(m *Moment, data *deviceData, devices int, b *buil
 		}
 	}
 	most := share(maxRows, 2*devices, leastRows)
-	open := max(2, openStacks/devices)
+	open := openStacks / devices
 	var rest Row
 	var largest int64 = 1
 	if len(m.Rows) > 0 {
@@ -322,6 +327,7 @@ func (v *deviceView) addMoment(m *Moment, data *deviceData, devices int, b *buil
 		mv.Rows = append(mv.Rows, row)
 	}
 	if len(m.Rows) > most {
+		rest.Kind = SpecialFrame
 		rest.Function = fmt.Sprintf("(%s more)", plural(len(m.Rows)-most, "line"))
 		row := tableRow(rest, m.Total, largest, html)
 		mv.Rest = &row
@@ -338,14 +344,17 @@ func tableRow(r Row, total, largest int64, t *texts) rowView {
 		Raw: r.Bytes, Text: units.Bytes(r.Bytes), Exact: units.Exact(r.Bytes),
 		PercentText: units.Percent(r.Bytes, total), Percent: 100 * float64(r.Bytes) / float64(largest),
 		Count: r.Count, CountText: units.Count(r.Count),
-		Function: t.name(r.Function), Special: r.File == "",
+		Function: t.name(r.Function), Special: r.Kind == SpecialFrame,
 	}
 	if r.File != "" {
 		file := t.name(r.File)
 		row.Dir, row.Base = splitPlace(file)
 		row.Dir = lastDirs(row.Dir)
-		row.Line = strconv.Itoa(int(r.Line))
-		row.Place = file + ":" + row.Line
+		row.Place = file
+		if r.Line > 0 {
+			row.Line = ":" + strconv.Itoa(int(r.Line))
+			row.Place += row.Line
+		}
 	}
 	return row
 }
@@ -366,7 +375,10 @@ func stackView(frames []Frame, t *texts) (out []frameView, more int) {
 		}
 		v := frameView{Class: "k" + strconv.Itoa(int(f.Kind)), Function: t.name(f.Function)}
 		if f.File != "" {
-			v.Place = t.name(f.File) + ":" + strconv.Itoa(int(f.Line))
+			v.Place = t.name(f.File)
+			if f.Line > 0 {
+				v.Place += ":" + strconv.Itoa(int(f.Line))
+			}
 		}
 		out = append(out, v)
 	}

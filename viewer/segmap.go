@@ -166,7 +166,7 @@ func countMerged(groups []rawGroup, cut int64) int {
 				flush()
 				small = whole
 			}
-			if len(s.Blocks) == 0 {
+			if len(s.Blocks) == 0 && !small {
 				n++ // draws nothing, yet takes room in the page
 			}
 			for i := range s.Blocks {

@@ -49,11 +49,11 @@ func heightSentence(d *Device) string {
 	m := firstMoment(d.Moments)
 	heavy := heaviest(m)
 	if !h.Known() {
-		s := fmt.Sprintf("%s was in use when the snapshot was taken", units.Bytes(d.Stats.Allocated))
+		s := fmt.Sprintf("%s was allocated when the snapshot was taken; the peak is not known, because no history was recorded.", units.Bytes(d.Stats.Allocated))
 		if heavy != "" {
-			s += ", most of it by " + heavy
+			s += " At the end, " + heavy + ", more than any other line."
 		}
-		return s + "; the peak is not known, because no history was recorded."
+		return s
 	}
 	s := fmt.Sprintf("Memory peaked at %s", units.Bytes(h.Peak.Bytes))
 	switch {
@@ -63,7 +63,7 @@ func heightSentence(d *Device) string {
 		s += fmt.Sprintf(" and ended at %s", units.Bytes(h.End))
 	}
 	if heavy != "" {
-		s += "; at the peak " + heavy + " held most"
+		s += ". At the peak, " + heavy + ", more than any other line"
 	}
 	return s + "."
 }
@@ -75,13 +75,18 @@ func firstMoment(ms []Moment) *Moment {
 	return &ms[0]
 }
 
-// heaviest words the first row of a moment, "" when it says nothing.
+// heaviest words the row of a moment that holds most of it among those that
+// name a line, "" when there is none.
 func heaviest(m *Moment) string {
-	if m == nil || len(m.Rows) == 0 || m.Rows[0].File == "" {
+	if m == nil {
 		return ""
 	}
-	r := m.Rows[0]
-	return fmt.Sprintf("%s (%s, %s)", shortPlace(r.Frame), units.Bytes(r.Bytes), units.Percent(r.Bytes, m.Total))
+	for _, r := range m.Rows {
+		if r.File != "" {
+			return fmt.Sprintf("%s held %s (%s)", shortPlace(r.Frame), units.Bytes(r.Bytes), units.Percent(r.Bytes, m.Total))
+		}
+	}
+	return ""
 }
 
 // freeSentence tells what the allocator holds for nothing, when that is worth

@@ -49,11 +49,13 @@ function frameOf(index) {
   return { fn: data.strings[f[0]], file: data.strings[f[1]], line: f[2], kind: f[3] };
 }
 
-function place(f) { return f.file ? f.file + ":" + f.line : ""; }
+function place(f) { return f.file && f.line ? f.file + ":" + f.line : f.file; }
 
 function baseName(file) { return file.slice(Math.max(file.lastIndexOf("/"), file.lastIndexOf("\\")) + 1); }
 
-function shortPlace(f) { return f.file ? baseName(f.file) + ":" + f.line : ""; }
+function shortPlace(f) { return f.file && f.line ? baseName(f.file) + ":" + f.line : baseName(f.file); }
+
+function plural(n, noun) { return count(n) + " " + noun + (n === 1 ? "" : "s"); }
 
 // stackList shows a stack, innermost frame first.
 function stackList(node) {

@@ -5,7 +5,8 @@ function startCurve(device) {
   var box = document.getElementById(device.id + "-curve");
   if (!box || !device.chart) return;
   var chart = echarts.init(box, null, { renderer: "canvas" });
-  var axis = "event";
+  var axis = "event", marks = device.marks || [], rows = [].concat(device.chart.dataset)[0].source;
+  var hasRanges = marks.some(function (m) { return m.kind === "range"; });
   var buttons = all("#" + device.id + " [data-axis]");
   buttons.forEach(function (b) {
     b.addEventListener("click", function () {
@@ -16,12 +17,15 @@ function startCurve(device) {
   });
 
   function at(point) { return axis === "time" ? point.time : point.event; }
-  function label(v) { return axis === "time" ? since(v) : count(v); }
+  function label(v) { return axis === "time" ? since(v) : v < 0 ? "start" : count(v); }
 
   function tooltip(items) {
     var box = el("div"), row = items[0].value;
-    box.append(el("div", "t-title", "event " + count(Math.max(0, row[0])) + (device.hasTime ? ", " + since(row[1]) : "")));
+    box.append(el("div", "t-title", (row[0] < 0 ? "before the first event" : "after event " + count(row[0])) + (device.hasTime ? ", " + since(row[1]) : "")));
     items.forEach(function (i) { box.append(tipRow(i.seriesName, bytes(i.value[2 + i.seriesIndex]) + "  (" + exact(i.value[2 + i.seriesIndex]) + ")")); });
+    marks.filter(function (m) {
+      return m.kind === "range" ? m.event <= row[0] && row[0] <= m.end : Math.abs(m.event - row[0]) <= rows[rows.length - 1][0] / 400;
+    }).slice(0, 5).forEach(function (m) { box.append(el("div", "t-soft", m.label)); });
     return box;
   }
 
@@ -58,50 +62,71 @@ function startCurve(device) {
     });
     o.series[0].areaStyle = { opacity: .13 };
     o.series[0].z = 3;
-    o.series[0].markPoint = peakMark(device.peak, at(device.peak), ink, red);
-    o.series[0].markLine = lineMarks(device.marks || [], at, ink, soft, red);
-    o.series[0].markArea = rangeMarks(device.marks || [], axis, soft);
+    o.series[0].markPoint = peakMark(device.peak, at(device.peak), extent(0, 100), ink, red);
+    o.series[0].markLine = lineMarks(marks, at, ink, soft, red);
+    o.series[0].markArea = rangeMarks(marks, extent(0, 100), plotWidth(), axis === "time", soft);
+    if (hasRanges) o.grid[0].top = "50";
     chart.setOption(o, { notMerge: true });
   }
+
+  function plotWidth() { return Math.max(100, box.clientWidth - 100); }
+
+  // extent is the part of the axis that a zoom shows.
+  function extent(start, end) {
+    var column = axis === "time" ? 1 : 0, first = rows[0][column], last = rows[rows.length - 1][column];
+    return [first + (last - first) * start / 100, first + (last - first) * end / 100];
+  }
+
+  chart.on("datazoom", function () {
+    if (!hasRanges) return;
+    var z = chart.getOption().dataZoom[0];
+    chart.setOption({ series: [{ id: "requested", markArea: rangeMarks(marks, extent(z.start, z.end), plotWidth(), axis === "time", css("--soft")) }] });
+  });
 
   draw();
   redraws.push(draw);
   if (window.ResizeObserver) new ResizeObserver(function () { if (box.clientWidth) chart.resize(); }).observe(box);
 }
 
-function peakMark(peak, x, ink, red) {
+// peakMark labels the peak on the side that has room.
+function peakMark(peak, x, span, ink, red) {
+  var part = (x - span[0]) / (span[1] - span[0]), side = part > .92 ? "left" : part < .06 ? "right" : "top";
   return {
     symbol: "circle", symbolSize: 9, silent: true, itemStyle: { color: red, borderColor: "#fff", borderWidth: 1.5 },
-    label: { show: true, position: "top", color: ink, fontWeight: 650, formatter: "peak " + bytes(peak.bytes), distance: 6 },
+    label: { show: true, position: side, color: ink, fontWeight: 650, formatter: "peak " + bytes(peak.bytes), distance: 6, backgroundColor: css("--bg"), padding: [1, 4], borderRadius: 3 },
     data: [{ coord: [x, peak.bytes] }],
   };
 }
 
 // lineMarks draws OOMs in red and other single moments softly.
 function lineMarks(marks, at, ink, soft, red) {
-  var single = marks.filter(function (m) { return m.kind !== "range"; });
   return {
     symbol: "none", silent: true, animation: false,
-    data: single.map(function (m) {
-      var oom = m.kind === "oom", show = oom || single.length <= 12;
+    data: marks.filter(function (m) { return m.kind !== "range"; }).map(function (m) {
+      var oom = m.kind === "oom";
       return {
-        xAxis: at(m), lineStyle: { color: oom ? red : soft, type: oom ? "solid" : "dotted", width: oom ? 1.5 : 1 },
-        label: { show: show, formatter: function () { return oom ? "OOM" : m.label; }, color: oom ? red : soft, fontWeight: oom ? 650 : 400, position: "insideEndTop", rotate: oom ? 0 : undefined },
+        xAxis: at(m), lineStyle: { color: oom ? red : soft, type: oom ? "solid" : "dotted", width: oom ? 1.5 : 1, opacity: oom ? 1 : .7 },
+        label: { show: oom, formatter: "OOM", color: red, fontWeight: 650, position: "end", distance: 3 },
       };
     }),
   };
 }
 
-// rangeMarks shades named ranges, every other one a little more; the names are
-// written while they have room.
-function rangeMarks(marks, axis, soft) {
-  var ranges = marks.filter(function (m) { return m.kind === "range"; });
+// rangeMarks shades named ranges. A name is written above its range when it
+// has room there and no other range already has the place.
+function rangeMarks(marks, span, pixels, time, soft) {
+  var taken = -1;
   return {
     silent: true,
-    data: ranges.map(function (m, i) {
+    data: marks.filter(function (m) { return m.kind === "range"; }).map(function (m, i) {
+      var from = Math.max(span[0], time ? m.time : m.event), till = Math.min(span[1], time ? m.till : m.end);
+      var x = (from - span[0]) / (span[1] - span[0]) * pixels, w = (till - from) / (span[1] - span[0]) * pixels;
+      var show = w > 34 && x >= taken;
+      if (show) taken = x + w;
       return [
-        { name: m.label, xAxis: axis === "time" ? m.time : m.event, itemStyle: { color: soft, opacity: i % 2 ? .05 : .1 }, label: { show: ranges.length <= 12, position: "insideTop", color: soft, fontSize: 11 } },
-        { xAxis: axis === "time" ? m.till : m.end },
+        { name: m.label, xAxis: time ? m.time : m.event, itemStyle: { color: soft, opacity: i % 2 ? .07 : .12 },
+          label: { show: show, position: "top", distance: 4, color: soft, fontSize: 11, width: Math.max(0, w - 4), overflow: "truncate" } },
+        { xAxis: time ? m.till : m.end },
       ];
     }),
   };

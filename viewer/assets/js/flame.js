@@ -9,7 +9,28 @@ function startFlame(panel, flame) {
   if (!box || !flame) return null;
   var inner = el("div"), path = panel.querySelector(".flame-path"), search = panel.querySelector(".flame-box input");
   box.append(inner);
-  var nodes = flameNodes(flame), root = nodes[0], zoom = root, at = root, words = "", built = 0;
+  var full = flameTree(flame), kinds = panel.querySelector(".kinds"), words = "", built = 0, root, zoom, at;
+  startKinds();
+
+  // startKinds lets the reader leave out frames that are not Python or not
+  // their own; a tree without such a choice shows everything.
+  function startKinds() {
+    var has = [false, false, false, false];
+    (function look(n) { has[n.frame.kind] = true; n.children.forEach(look); })(full);
+    var buttons = all("button", kinds).filter(function (b) {
+      var ok = b.dataset.kinds === "all" || b.dataset.kinds === "python" && has[2] && (has[0] || has[1]) || b.dataset.kinds === "user" && has[0];
+      b.hidden = !ok;
+      return ok;
+    });
+    kinds.hidden = buttons.length < 2;
+    function choose(b) {
+      buttons.forEach(function (o) { o.setAttribute("aria-pressed", o === b); });
+      root = zoom = at = condense(full, { all: 3, python: 1, user: 0 }[b.dataset.kinds]);
+      draw();
+    }
+    buttons.forEach(function (b) { b.addEventListener("click", function () { choose(b); }); });
+    choose(buttons.filter(function (b) { return b.dataset.kinds === "python"; })[0] || buttons[0]);
+  }
 
   function draw() {
     var width = box.clientWidth;
@@ -99,19 +120,37 @@ function ancestors(n) {
   return out;
 }
 
-// flameNodes turns the preorder columns into a tree.
-function flameNodes(flame) {
-  var nodes = [], next = 0;
-  (function build(parent, depth) {
+// flameTree turns the preorder columns into a tree.
+function flameTree(flame) {
+  var next = 0;
+  return (function build() {
     var i = next++, frame = frameOf(flame.frame[i]);
-    var n = { index: i, frame: frame, bytes: flame.bytes[i], count: flame.count[i], parent: parent, depth: depth, children: [] };
+    var n = { index: i, id: flame.frame[i], frame: frame, bytes: flame.bytes[i], count: flame.count[i], children: [] };
     n.name = frame.fn + (frame.file ? "  " + shortPlace(frame) : "");
     n.text = (frame.fn + " " + place(frame)).toLowerCase();
-    nodes[i] = n;
-    for (var c = flame.children[i]; c > 0; c--) n.children.push(build(n, depth + 1));
+    for (var c = flame.children[i]; c > 0; c--) n.children.push(build());
     return n;
-  })(null, 0);
-  return nodes;
+  })();
+}
+
+// condense copies a tree without the frames of a kind above most: what they
+// called moves up to their caller, and equal frames there become one. Bytes
+// stay closed. It also sets parents and depths.
+function condense(root, most) {
+  function keeps(n) { return n.frame.kind <= most || n.frame.kind === 3; }
+  function gather(list, into) {
+    list.forEach(function (n) { if (keeps(n)) into.push(n); else gather(n.children, into); });
+    return into;
+  }
+  return (function copy(group, parent, depth) {
+    var first = group[0], n = { index: first.index, id: first.id, frame: first.frame, name: first.name, text: first.text, parent: parent, depth: depth, bytes: 0, count: 0 };
+    var below = [], by = new Map();
+    group.forEach(function (g) { n.bytes += g.bytes; n.count += g.count; gather(g.children, below); });
+    below.forEach(function (b) { if (by.has(b.id)) by.get(b.id).push(b); else by.set(b.id, [b]); });
+    n.children = Array.from(by.values(), function (g) { return copy(g, n, depth + 1); });
+    n.children.sort(function (a, b) { return b.bytes - a.bytes || a.index - b.index; });
+    return n;
+  })([root], null, 0);
 }
 
 function flameTip(n, root) {

@@ -20,8 +20,8 @@ function startMap(device) {
 }
 
 function groupMap(box, g, info) {
-  var blocks = groupBlocks(g), head = el("h3", "", g.label), canvas = el("canvas");
-  head.append(el("span", "", bytes(g.bytes) + " in " + count(g.segments.reduce(function (n, s) { return n + s.count; }, 0)) + " segments"));
+  var blocks = groupBlocks(g), head = el("h3", g.mark ? "marked" : "", g.label), canvas = el("canvas");
+  head.append(el("span", "", bytes(g.bytes) + " in " + plural(g.segments.reduce(function (n, s) { return n + s.count; }, 0), "segment")));
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "application");
   canvas.setAttribute("aria-label", "Segment map, " + g.label + ". Arrow keys move between blocks, Enter shows the stack.");

@@ -80,7 +80,7 @@ function prepareRow(row) {
       setTimeout(function () { b.textContent = "copy"; }, 1500);
     });
   });
-  (row.querySelector("summary") || row.querySelector(".place")).append(b);
+  row.querySelector(".place").append(b);
 }
 
 // copy works from file:// too, where the clipboard API may be missing.

@@ -1,0 +1,234 @@
+package viewer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/snapshot"
+)
+
+// Options choose what a report holds.
+type Options struct {
+	Version string // of snapview, for the footer
+
+	// Keep says which devices to show; nil shows all. Index is
+	// snapshot.Device.Index.
+	Keep func(index int) bool
+
+	// Timeline returns the replayed history of a device. It lets a caller
+	// that has replayed already share the result; nil replays here.
+	Timeline func(*snapshot.Device) *snapshot.Timeline
+}
+
+// NewSnapshot gathers the results a report shows: it calls the analysis of
+// package snapshot for each device and adds a verdict in words.
+func NewSnapshot(s *snapshot.Snapshot, o Options) Snapshot {
+	if o.Timeline == nil {
+		o.Timeline = s.Timeline
+	}
+	out := Snapshot{
+		Name: s.Source.Name, Bytes: s.Source.Bytes, Version: o.Version,
+		Format:      strings.Join(append([]string{s.Source.Format}, s.Source.Compression...), ", "),
+		Warnings:    s.Warnings,
+		HasSettings: s.Settings.Present, Conf: s.Settings.Conf,
+		Stacks: newStacks(s),
+	}
+	if s.Partial != nil {
+		out.Partial = s.Partial.Error()
+	}
+	for _, kv := range s.Settings.All {
+		out.Settings = append(out.Settings, Setting(kv))
+	}
+	devices := s.Devices
+	if s.Host != nil {
+		devices = append(devices[:len(devices):len(devices)], s.Host)
+	}
+	var shown []*snapshot.Device
+	for _, d := range devices {
+		if o.Keep == nil || d != s.Host && o.Keep(d.Index) {
+			shown = append(shown, d)
+		}
+	}
+	ranges := pairAnnotations(s.Annotations)
+	for _, d := range shown {
+		out.Devices = append(out.Devices, newDevice(s, d, ranges, len(shown), o))
+	}
+	out.Annotations = annotationTable(ranges, shown)
+	return out
+}
+
+func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRange, devices int, o Options) Device {
+	t := o.Timeline(d)
+	name := "Device " + strconv.Itoa(d.Index)
+	if d == s.Host {
+		name = "Pinned host memory"
+	}
+	out := Device{Name: name, Short: name, Stats: newStats(d.Stats())}
+	c := newClock(d)
+	out.HasTime, out.Duration = c.runs(), c.last-c.first
+	out.History = newHistory(s, t, c)
+	if out.History.Known() {
+		for _, p := range t.Curve(share(maxPoints, devices, 200)) {
+			out.Curve = append(out.Curve, CurvePoint{p.Event, c.since(p.Time), p.Requested, p.Reserved})
+		}
+		out.Marks = newMarks(s, d, ranges, c)
+		out.addMoment(s, t, "peak", "At the peak", devices, c)
+	}
+	out.addMoment(s, t, "end", "At the end", devices, c)
+	out.Segments = newSegments(s, d)
+	out.Verdict = summarize(&out)
+	return out
+}
+
+func newStats(st snapshot.Stats) Stats {
+	return Stats{
+		Reserved: st.Reserved, Allocated: st.Allocated, Active: st.Active, Requested: st.Requested,
+		InactiveSplit: st.InactiveSplit, Releasable: st.Releasable, ExpandableFree: st.ExpandableFree,
+		PendingFree: st.PendingFree, RoundingWaste: st.RoundingWaste, LargestFree: st.LargestFreeBlock,
+		Segments: st.Segments, Blocks: st.Blocks, Events: st.Events,
+	}
+}
+
+func newHistory(s *snapshot.Snapshot, t *snapshot.Timeline, c clock) History {
+	point := func(p snapshot.Point) Point { return Point{p.Event, c.since(p.Time), p.Bytes} }
+	return History{
+		State: t.History.String(), Peak: point(t.Peak), PeakReserved: point(t.PeakReserved),
+		End: t.EndRequested, EndReserved: t.EndReserved,
+		Baseline: t.BaselineRequested, BaselineReserved: t.BaselineReserved,
+		Unreconciled: t.Unreconciled, UnreconciledReserved: t.UnreconciledReserved,
+		RingSize: t.Device.RingSize, Overflowed: t.Device.Overflowed,
+		OpenEnd: t.OpenEnd, SegmentsOnly: s.Source.SegmentsOnly,
+	}
+}
+
+func (d *Device) addMoment(s *snapshot.Snapshot, t *snapshot.Timeline, spec, title string, devices int, c clock) {
+	m, err := t.Moment(spec)
+	if err != nil {
+		return // a moment that this history does not have
+	}
+	table := s.Fold(t, m, snapshot.ByLine)
+	if len(table.Rows) == 0 {
+		return
+	}
+	out := Moment{Name: spec, Title: title, Point: Point{Event: m.Event, Time: c.since(m.Time), Bytes: table.Total}, Total: table.Total}
+	for _, r := range table.Rows {
+		out.Rows = append(out.Rows, Row{Frame: newFrame(r.File, r.Function, r.Line), Bytes: r.Bytes, Count: r.Count, Stack: uint32(r.Stack)})
+	}
+	out.Flame = newFlame(s.Flame(t, m, share(maxFlameNodes, 2*devices, 150)))
+	d.Moments = append(d.Moments, out)
+}
+
+func newFlame(n *snapshot.FlameNode) *Flame {
+	f := &Flame{Frame: newFrame(n.File, n.Name, n.Line), Bytes: n.Bytes, Count: n.Count}
+	for _, c := range n.Children {
+		f.Children = append(f.Children, newFlame(c))
+	}
+	return f
+}
+
+func isSpecial(name string) bool {
+	switch name {
+	case snapshot.AutogradThread, snapshot.NoStackKnown, snapshot.OlderMemory, snapshot.FlameRoot, snapshot.FlameOther:
+		return true
+	}
+	return false
+}
+
+// newFrame adds whose code a frame is. C++ frames without debug information
+// have the file "??" in the file and none here.
+func newFrame(file, function string, line int32) Frame {
+	raw := snapshot.Frame{File: file, Function: function, Line: line}
+	f := Frame{File: file, Function: function, Line: line}
+	switch {
+	case file == "" && isSpecial(function):
+		f.Kind = SpecialFrame
+	case !raw.IsPython():
+		f.Kind = NativeFrame
+		if file == "??" {
+			f.File, f.Line = "", 0
+		}
+	case raw.IsLibrary():
+		f.Kind = LibraryFrame
+	}
+	return f
+}
+
+// clock turns times since the epoch into times since a device's first event.
+type clock struct{ first, last int64 }
+
+func newClock(d *snapshot.Device) clock {
+	if len(d.Events) == 0 {
+		return clock{}
+	}
+	return clock{d.Events[0].Time, d.Events[len(d.Events)-1].Time}
+}
+
+func (c clock) runs() bool { return c.last > c.first && c.first > 0 }
+
+func (c clock) since(us int64) int64 {
+	if !c.runs() {
+		return 0
+	}
+	return us - c.first
+}
+
+func newSegments(s *snapshot.Snapshot, d *snapshot.Device) []Segment {
+	out := make([]Segment, len(d.Segments))
+	blocks := make([]Block, 0, len(d.Blocks))
+	for i := range d.Segments {
+		seg := &d.Segments[i]
+		from := len(blocks)
+		own := d.SegmentBlocks(i)
+		for j := range own {
+			b := &own[j]
+			blocks = append(blocks, Block{b.Size, b.Requested, uint32(b.Stack), blockState(b, seg, len(own))})
+		}
+		out[i] = Segment{
+			Addr: seg.Addr, Bytes: seg.Total, Small: seg.Small, Expandable: seg.Expandable,
+			Pool: poolName(s, seg.Pool), Stream: streamName(s, seg.Stream), Blocks: blocks[from:],
+		}
+	}
+	return out
+}
+
+// blockState adds to a free block what can be done with it, as in
+// snapshot.Stats.
+func blockState(b *snapshot.Block, seg *snapshot.Segment, blocks int) BlockState {
+	switch {
+	case b.State == snapshot.Allocated:
+		return Allocated
+	case b.State == snapshot.PendingFree:
+		return PendingFree
+	case seg.Expandable:
+		return ExpandableFree
+	case blocks > 1:
+		return InactiveSplit
+	}
+	return Releasable
+}
+
+func poolName(s *snapshot.Snapshot, i uint16) string {
+	if int(i) >= len(s.Pools) || s.Pools[i] == (snapshot.PoolID{}) {
+		return ""
+	}
+	return fmt.Sprintf("(%d, %d)", s.Pools[i][0], s.Pools[i][1])
+}
+
+func streamName(s *snapshot.Snapshot, i uint16) string {
+	if int(i) >= len(s.Streams) || s.Streams[i] == 0 {
+		return ""
+	}
+	return "0x" + strconv.FormatUint(s.Streams[i], 16)
+}
+
+// oomLabel words an out-of-memory event.
+func oomLabel(i int, e *snapshot.Event) string {
+	s := fmt.Sprintf("Out of memory at event %s: %s were requested while the device had %s free",
+		units.Count(i), units.Bytes(e.Size), units.Bytes(e.DeviceFree()))
+	if e.DeviceFree() > e.Size {
+		s += ", so a limit set for the process was reached"
+	}
+	return s
+}
