@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/snapview/snapview/internal/value"
@@ -26,7 +27,7 @@ type builder struct {
 	snap   *Snapshot
 	frames map[frameKey]FrameID
 	stacks map[uint64]StackID // by hash of the frames
-	events value.Pages[Event] // of all devices, in file order
+	events []Event            // of all devices, in file order
 
 	streams map[uint64]uint16
 	pools   map[PoolID]uint16
@@ -35,6 +36,12 @@ type builder struct {
 	labelOf map[labelKey]LabelID
 	warned  map[string]bool
 	scratch []FrameID
+
+	// progress returns raw bytes read and in all (-1 when unknown); grownAt
+	// and grownLen are what it and the length were when events last grew.
+	progress func() (read, total int64)
+	grownAt  int64
+	grownLen int
 }
 
 type frameKey struct {
@@ -45,17 +52,18 @@ type frameKey struct {
 
 type labelKey struct{ compile, metadata, category, forward value.Value }
 
-func newBuilder() *builder {
+func newBuilder(progress func() (read, total int64)) *builder {
 	b := &builder{
-		h:       &value.Heap{},
-		snap:    &Snapshot{Streams: []uint64{0}, Pools: []PoolID{{}}, Labels: []Label{{}}},
-		frames:  make(map[frameKey]FrameID),
-		stacks:  make(map[uint64]StackID),
-		streams: map[uint64]uint16{0: 0},
-		pools:   map[PoolID]uint16{{}: 0},
-		labels:  map[Label]LabelID{{}: 0},
-		labelOf: make(map[labelKey]LabelID),
-		warned:  make(map[string]bool),
+		progress: progress,
+		h:        &value.Heap{},
+		snap:     &Snapshot{Streams: []uint64{0}, Pools: []PoolID{{}}, Labels: []Label{{}}},
+		frames:   make(map[frameKey]FrameID),
+		stacks:   make(map[uint64]StackID),
+		streams:  map[uint64]uint16{0: 0},
+		pools:    map[PoolID]uint16{{}: 0},
+		labels:   map[Label]LabelID{{}: 0},
+		labelOf:  make(map[labelKey]LabelID),
+		warned:   make(map[string]bool),
 	}
 	internWords(&b.h.Strings)
 	return b
@@ -143,11 +151,30 @@ func (b *builder) event(items []value.Value) (value.Value, bool, error) {
 			return value.Nil, false, err
 		}
 	}
-	if b.events.Len() == math.MaxInt32 {
+	if len(b.events) == math.MaxInt32 {
 		return value.Nil, false, fmt.Errorf("more than %d events", math.MaxInt32)
 	}
-	b.events.Append(e)
-	return value.MakeExt(classEvent, b.events.Len()-1), true, nil
+	if len(b.events) == cap(b.events) {
+		b.growEvents()
+	}
+	b.events = append(b.events, e)
+	return value.MakeExt(classEvent, len(b.events)-1), true, nil
+}
+
+// growEvents makes room for as many events as the rest of the file will hold at
+// the rate of late, so that the longest column is not copied again and again.
+func (b *builder) growEvents() {
+	const first, least = 1 << 10, 16 // events to begin with, bytes an event takes at least
+	n := len(b.events)
+	more := int64(max(n, first))
+	if read, total := b.progress(); total > read && n >= first && read > b.grownAt {
+		rest := float64(total-read) / float64(read-b.grownAt) * float64(n-b.grownLen)
+		if n > 8*first {
+			more = max(more/4, min(int64(rest*1.02), (total-read)/least))
+		}
+		b.grownAt, b.grownLen = read, n
+	}
+	b.events = slices.Grow(b.events, int(more))
 }
 
 func (b *builder) action(v value.Value) (Action, error) {

@@ -128,7 +128,8 @@ func (b *builder) traces(set deviceSet, traces value.Value, path string, lenient
 	return nil
 }
 
-// rows returns the events of a list.
+// rows returns the events of a list. Events that were read in a row, as they
+// are in every real file, need no copy.
 func (b *builder) rows(items []value.Value, lenient bool) ([]Event, error) {
 	ids := make([]int, 0, len(items))
 	for i, item := range items {
@@ -150,11 +151,11 @@ func (b *builder) rows(items []value.Value, lenient bool) ([]Event, error) {
 		inRow = ids[i] == first+i
 	}
 	if inRow {
-		return b.events.CopyRange(first, last+1), nil
+		return b.events[first : last+1 : last+1], nil
 	}
 	events := make([]Event, len(ids))
 	for i, id := range ids {
-		events[i] = *b.events.At(id)
+		events[i] = b.events[id]
 	}
 	return events, nil
 }

@@ -98,7 +98,7 @@ func ReadFile(f *input.File, o Options) (*Snapshot, error) {
 // decode reads the file as plain data. It returns no builder and no error when
 // a pickle needs DecodeFull.
 func decode(f *input.File, o Options) (*builder, value.Value, error) {
-	b := newBuilder()
+	b := newBuilder(position(f))
 	r := watched(f, o)
 	src := &b.snap.Source
 	if f.Kind != input.Pickle {
@@ -122,7 +122,7 @@ func decode(f *input.File, o Options) (*builder, value.Value, error) {
 
 // decodeFull reads a pickle with allowed types once more, from the start.
 func decodeFull(f *input.File, o Options) (*builder, value.Value, error) {
-	b := newBuilder()
+	b := newBuilder(position(f))
 	again, err := f.Reopen()
 	if err != nil {
 		return b, value.Nil, err
@@ -159,6 +159,11 @@ func (s *Snapshot) contents() string {
 		events += len(d.Events)
 	}
 	return fmt.Sprintf("%d segments, %d blocks, %d events", segments, blocks, events)
+}
+
+// position tells how far f was read.
+func position(f *input.File) func() (read, total int64) {
+	return func() (int64, int64) { return f.ReadRaw(), f.Size }
 }
 
 // watched reports progress while f is read.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 )
 
@@ -97,7 +98,11 @@ func (h *Heap) Append(v Value, items []Value) bool {
 		h.slots[slot] = append(h.slots[slot], items...)
 	case stateItems:
 		slot := *o >> slotShift
-		h.slots[slot] = append(h.slots[slot], items...)
+		s := h.slots[slot]
+		if len(s)+len(items) > cap(s) {
+			s = slices.Grow(s, len(s)) // doubling: long lists grow by batches
+		}
+		h.slots[slot] = append(s, items...)
 	default:
 		return false
 	}

@@ -49,16 +49,3 @@ func (p *Pages[T]) grow() {
 
 // At returns a pointer to element i, which must be below Len.
 func (p *Pages[T]) At(i int) *T { return &p.pages[i>>pageBits][i&(pageSize-1)] }
-
-// CopyRange returns elements from to to (exclusive) in one new slice.
-func (p *Pages[T]) CopyRange(from, to int) []T {
-	out := make([]T, 0, to-from)
-	for from < to {
-		page := p.pages[from>>pageBits]
-		at := from & (pageSize - 1)
-		n := min(to-from, len(page)-at)
-		out = append(out, page[at:at+n]...)
-		from += n
-	}
-	return out
-}
