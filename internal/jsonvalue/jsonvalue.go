@@ -54,16 +54,30 @@ type container struct {
 // are left out, but for the outermost. It also returns the bytes consumed.
 func Decode(r io.Reader, h *value.Heap, s value.Shaper) (value.Value, int64, error) {
 	m := reader{h: h, shaper: s, dec: jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
-	for {
+	err := m.document()
+	if err == nil {
+		return m.stack[0], m.dec.InputOffset(), nil
+	}
+	failure := &Error{Offset: m.dec.InputOffset(), Path: path(m.dec.StackPointer()), Err: plain(err)}
+	return m.salvage(), m.dec.InputOffset(), failure
+}
+
+// document reads one value up to the end of the input, so that damage behind it
+// (a checksum that does not match) is noticed.
+func (m *reader) document() error {
+	for first := true; first || len(m.open) > 0; first = false {
 		if err := m.next(); err != nil {
-			root := m.salvage()
-			return root, m.dec.InputOffset(), &Error{Offset: m.dec.InputOffset(), Path: path(m.dec.StackPointer()), Err: plain(err)}
-		}
-		if len(m.open) == 0 {
-			break
+			return err
 		}
 	}
-	return m.stack[0], m.dec.InputOffset(), nil
+	switch _, err := m.dec.ReadToken(); err {
+	case nil:
+		return errors.New("more follows the end of the document")
+	case io.EOF:
+		return nil
+	default:
+		return err
+	}
 }
 
 // next reads one token.

@@ -5,6 +5,9 @@ import (
 	"io"
 	"math/big"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 
 	gopickle "github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"
@@ -30,7 +33,29 @@ func DecodeFull(r io.Reader, h *value.Heap, s value.Shaper) (root value.Value, e
 		return value.Nil, fmt.Errorf("the pickle cannot be read: %w", err)
 	}
 	b := bridge{h: h, shaper: s, seen: make(map[uintptr]value.Value)}
-	return b.convert(tree, 0)
+	root, failure := b.convert(tree, 0)
+	if failure != nil {
+		return value.Nil, failure
+	}
+	return root, nil
+}
+
+// A placeError says where in a document a value cannot be used. There is no
+// offset: the tree has lost it.
+type placeError struct {
+	path string
+	err  error
+}
+
+func (e *placeError) Error() string {
+	return fmt.Sprintf("%v, in %s", e.err, strings.TrimPrefix(e.path, "."))
+}
+func (e *placeError) Unwrap() error { return e.err }
+
+// in puts the place that holds it before the path of an error.
+func (e *placeError) in(place string) *placeError {
+	e.path = place + e.path
+	return e
 }
 
 // bridge turns gopickle's tree into Values, keeping what is shared shared.
@@ -40,9 +65,9 @@ type bridge struct {
 	seen   map[uintptr]value.Value
 }
 
-func (b *bridge) convert(x any, depth int) (value.Value, error) {
+func (b *bridge) convert(x any, depth int) (value.Value, *placeError) {
 	if depth > MaxNesting {
-		return value.Nil, fmt.Errorf("containers nest deeper than the limit of %d, or hold themselves", MaxNesting)
+		return value.Nil, &placeError{err: fmt.Errorf("containers nest deeper than the limit of %d, or hold themselves", MaxNesting)}
 	}
 	switch x := x.(type) {
 	case nil:
@@ -68,7 +93,7 @@ func (b *bridge) convert(x any, depth int) (value.Value, error) {
 }
 
 // container converts what may be shared; the result is kept by identity.
-func (b *bridge) container(x any, depth int) (value.Value, error) {
+func (b *bridge) container(x any, depth int) (value.Value, *placeError) {
 	var identity uintptr
 	if v := reflect.ValueOf(x); v.Kind() == reflect.Pointer {
 		identity = v.Pointer()
@@ -83,7 +108,7 @@ func (b *bridge) container(x any, depth int) (value.Value, error) {
 	return v, err
 }
 
-func (b *bridge) newContainer(x any, depth int) (value.Value, error) {
+func (b *bridge) newContainer(x any, depth int) (value.Value, *placeError) {
 	switch x := x.(type) {
 	case *types.List:
 		return b.sequence(value.List, *x, depth)
@@ -110,19 +135,22 @@ func (b *bridge) newContainer(x any, depth int) (value.Value, error) {
 	return b.h.New(value.Opaque), nil
 }
 
-func (b *bridge) sequence(kind value.ObjectKind, items []any, depth int) (value.Value, error) {
+func (b *bridge) sequence(kind value.ObjectKind, items []any, depth int) (value.Value, *placeError) {
 	values := make([]value.Value, 0, len(items))
 	for i, item := range items {
 		v, err := b.convert(item, depth+1)
 		if err != nil {
-			return value.Nil, fmt.Errorf("[%d]%w", i, err)
+			return value.Nil, err.in("[" + strconv.Itoa(i) + "]")
 		}
 		values = append(values, v)
+	}
+	if kind == value.Set { // Go's order of a set differs from run to run
+		slices.SortFunc(values, func(x, y value.Value) int { return strings.Compare(b.h.Text(x), b.h.Text(y)) })
 	}
 	return b.h.NewWith(kind, values), nil
 }
 
-func (b *bridge) dict(entries []types.DictEntry, depth int) (value.Value, error) {
+func (b *bridge) dict(entries []types.DictEntry, depth int) (value.Value, *placeError) {
 	items := make([]value.Value, 0, 2*len(entries))
 	for _, e := range entries {
 		k, err := b.convert(e.Key, depth+1)
@@ -131,14 +159,17 @@ func (b *bridge) dict(entries []types.DictEntry, depth int) (value.Value, error)
 		}
 		v, err := b.convert(e.Value, depth+1)
 		if err != nil {
-			return value.Nil, fmt.Errorf(".%s%w", clip(fmt.Sprint(e.Key)), err)
+			return value.Nil, err.in("." + clip(b.h.Text(k)))
 		}
 		items = append(items, k, v)
 	}
 	if b.shaper != nil && len(items) > 2 {
 		record, ok, err := b.shaper.Dict(items)
-		if err != nil || ok {
-			return record, err
+		if err != nil {
+			return value.Nil, &placeError{err: err}
+		}
+		if ok {
+			return record, nil
 		}
 	}
 	return b.h.NewWith(value.Dict, items), nil

@@ -24,13 +24,13 @@ var harmlessTypes = map[string]func(args []any) (any, error){
 	"munch.Munch":                           newMapping,
 	"box.box.Box":                           newMapping,
 	"ml_collections.config_dict.ConfigDict": newMapping,
-	"builtins.list":                         newSequence,
+	"builtins.list":                         newList,
 	"builtins.tuple":                        newSequence,
 	"builtins.set":                          newSequence,
 	"builtins.frozenset":                    newSequence,
-	"__builtin__.list":                      newSequence,
+	"__builtin__.list":                      newList,
 	"__builtin__.set":                       newSequence,
-	"collections.deque":                     newSequence,
+	"collections.deque":                     newList,
 	"torch.Size":                            newSequence,
 	"builtins.int":                          first,
 	"builtins.float":                        first,
@@ -72,12 +72,38 @@ type mapping struct{ types.Dict }
 
 func newMapping(args []any) (any, error) {
 	m := &mapping{}
-	if len(args) == 1 {
-		if d, ok := args[0].(*types.Dict); ok {
-			m.Dict = append(m.Dict, *d...)
+	if len(args) != 1 {
+		return m, nil
+	}
+	if d, ok := args[0].(*types.Dict); ok {
+		m.Dict = append(m.Dict, *d...)
+	}
+	for _, item := range itemsOf(args[0]) { // a list of pairs, as Python 2 wrote an OrderedDict
+		if pair := itemsOf(item); len(pair) == 2 {
+			m.Set(pair[0], pair[1])
 		}
 	}
 	return m, nil
+}
+
+// itemsOf returns the items of a list or tuple.
+func itemsOf(x any) []any {
+	switch x := x.(type) {
+	case *types.List:
+		return *x
+	case *types.Tuple:
+		return *x
+	}
+	return nil
+}
+
+// newList makes what further items can be appended to.
+func newList(args []any) (any, error) {
+	var items []any
+	if len(args) > 0 {
+		items = append(items, itemsOf(args[0])...)
+	}
+	return types.NewListFromSlice(items), nil
 }
 
 // PySetState takes the attributes of an object that has no items of its own.

@@ -212,8 +212,13 @@ func (m *machine) run() (value.Value, error) {
 		case opFrame:
 			n := binary.LittleEndian.Uint64(buf[pos:])
 			pos += 8
-			// Nothing is allocated for a frame: its claim is checked at STOP, so
-			// that a file cut off inside one still gives what it holds.
+			// Nothing is allocated for a frame: its claim is checked at the next
+			// frame and at STOP, so that a file cut off inside one still gives
+			// what it holds.
+			if w.base+int64(at) < m.frameEnd {
+				err = fmt.Errorf("a frame begins inside another")
+				goto fail
+			}
 			m.frameEnd = w.base + int64(pos) + int64(min(n, math.MaxInt64/2))
 		case opStop:
 			w.pos = pos
@@ -223,6 +228,10 @@ func (m *machine) run() (value.Value, error) {
 			}
 			if m.frameEnd > w.offset() {
 				err = fmt.Errorf("the pickle stops inside a frame")
+				goto fail
+			}
+			if w.err != nil { // behind STOP, such as a checksum that does not match
+				err = w.err
 				goto fail
 			}
 			m.stack = stack
@@ -301,10 +310,10 @@ func (m *machine) setItems(dict value.Value, items []value.Value) error {
 	if m.shaper != nil && len(items) > 2 && m.h.Fresh(dict) {
 		if k, _ := m.h.Container(dict); k == value.Dict {
 			record, ok, err := m.shaper.Dict(items)
-			if err != nil {
+			if err != nil && !m.tree { // an opaque value may be what is wrong: DecodeFull will know
 				return err
 			}
-			if ok {
+			if err == nil && ok {
 				m.h.Replace(dict, record)
 				return nil
 			}

@@ -3,6 +3,7 @@ package pickle
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -37,6 +38,15 @@ func unquote(b []byte) ([]byte, error) {
 			}
 			out = append(out, byte(x))
 			i += 2
+		case 'a', 'b', 'f', 'v':
+			out = append(out, "\a\b\f\v"[strings.IndexByte("abfv", c)])
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			x, n := 0, 0
+			for ; n < 3 && i+n < len(b) && b[i+n] >= '0' && b[i+n] <= '7'; n++ {
+				x = x<<3 | int(b[i+n]-'0')
+			}
+			out = append(out, byte(x))
+			i += n - 1
 		case '\\', '\'', '"':
 			out = append(out, c)
 		default:
@@ -46,7 +56,9 @@ func unquote(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// decodeRawUnicode decodes the argument of UNICODE: Latin-1 with \u and \U escapes.
+// decodeRawUnicode decodes the argument of UNICODE: Latin-1 with \u and \U
+// escapes. As in Python's raw-unicode-escape, a backslash before any other
+// character stands for itself, and so does that character.
 func decodeRawUnicode(b []byte) ([]byte, error) {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); i++ {
@@ -57,6 +69,9 @@ func decodeRawUnicode(b []byte) ([]byte, error) {
 				digits = 4
 			case 'U':
 				digits = 8
+			default:
+				out = append(out, '\\')
+				i++
 			}
 		}
 		if digits == 0 {

@@ -90,6 +90,9 @@ func (w *window) skip(n int64) error {
 func (w *window) line(most int) ([]byte, error) {
 	for scanned := 0; ; {
 		for i := w.pos + scanned; i < w.end; i++ {
+			if i-w.pos > most {
+				return nil, fmt.Errorf("a text argument is longer than the limit of %d bytes", most)
+			}
 			if w.buf[i] == '\n' {
 				b := w.buf[w.pos:i]
 				w.pos = i + 1
@@ -97,9 +100,6 @@ func (w *window) line(most int) ([]byte, error) {
 			}
 		}
 		scanned = w.end - w.pos
-		if scanned > most {
-			return nil, fmt.Errorf("a text argument is longer than the limit of %d bytes", most)
-		}
 		w.fill(scanned + 1)
 		if w.end-w.pos == scanned {
 			return nil, w.early()

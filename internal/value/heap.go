@@ -1,12 +1,13 @@
 package value
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ObjectKind says what a heap object is.
@@ -38,7 +39,7 @@ type Heap struct {
 }
 
 // An object word is kind | state<<objectKindBits | slot<<slotShift, or, once
-// replaced, stateReplaced with the index of the replacement in slotless form.
+// replaced, with class and id of the record where the slot was.
 const (
 	objectKindBits = 3
 	stateEmpty     = 0
@@ -178,8 +179,8 @@ func (h *Heap) Container(v Value) (k ObjectKind, ok bool) {
 func (h *Heap) Items(v Value) []Value {
 	switch v.Kind() {
 	case Pair:
-		p := v.payload()
-		return []Value{SmallInt(int64(p >> pairBits)), SmallInt(int64(p & (pairLimit - 1)))}
+		first, second, _ := v.IntPair()
+		return []Value{SmallInt(first), SmallInt(second)}
 	case Object:
 		o := *h.objects.At(int(v.payload()))
 		if o>>objectKindBits&(1<<stateBits-1) == stateItems {
@@ -366,7 +367,7 @@ func (h *Heap) Text(v Value) string {
 }
 
 func (h *Heap) appendText(b []byte, v Value, depth int) []byte {
-	if depth > maxTextDepth || len(b) > maxTextBytes {
+	if depth > maxTextDepth {
 		return append(b, "…"...)
 	}
 	switch v.Kind() {
@@ -381,11 +382,9 @@ func (h *Heap) appendText(b []byte, v Value, depth int) []byte {
 	case Bool:
 		return strconv.AppendBool(b, v.payload() != 0)
 	case Str:
-		q, err := json.Marshal(h.Strings.Text(uint32(v.payload())))
-		if err != nil {
-			return strconv.AppendQuote(b, h.Strings.Text(uint32(v.payload())))
-		}
-		return append(b, q...)
+		// An error is only about invalid UTF-8, which is replaced.
+		b, _ = jsontext.AppendQuote(b, h.Strings.Text(uint32(v.payload())))
+		return b
 	}
 	kind, ok := h.Container(v)
 	if !ok {
@@ -403,6 +402,10 @@ func (h *Heap) appendText(b []byte, v Value, depth int) []byte {
 			b = append(b, ", "...)
 		}
 		b = h.appendText(b, item, depth+1)
+		if len(b) > maxTextBytes {
+			b = append(b, "…"...)
+			break
+		}
 	}
 	return append(b, shut...)
 }

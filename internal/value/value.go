@@ -14,7 +14,7 @@ type Kind uint8
 const (
 	None   Kind = iota
 	Int         // signed, 60 bits in the handle
-	Big         // integers from 60 bits on, in the heap
+	Big         // longer integers, in the heap
 	Float       // in the heap
 	Str         // interned in the heap
 	Bool        //
@@ -38,7 +38,7 @@ const Nil = Value(None)
 func (v Value) Kind() Kind      { return Kind(v & tagMask) }
 func (v Value) payload() uint64 { return uint64(v) >> tagBits }
 
-// Handle makes a Value that refers to heap entry i.
+// handle makes a Value that refers to heap entry i.
 func handle(k Kind, i int) Value { return Value(uint64(i)<<tagBits | uint64(k)) }
 
 // MakeBool returns the Value of a boolean.
@@ -71,6 +71,12 @@ func (v Value) IsExt(class uint8) (id int, ok bool) {
 		return 0, false
 	}
 	return int(v >> (tagBits + extBits)), true
+}
+
+// IntPair returns the items of a Pair, without allocating.
+func (v Value) IntPair() (first, second int64, ok bool) {
+	p := v.payload()
+	return int64(p >> pairBits), int64(p & (pairLimit - 1)), v.Kind() == Pair
 }
 
 // StringID returns the intern number of a string.
