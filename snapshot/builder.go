@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/internal/value"
 )
 
@@ -16,9 +17,23 @@ const (
 	classStack
 )
 
-// maxSize is the largest size accepted for anything, in bytes (4 PiB): more is
-// damage, and sums of such numbers would overflow.
-const maxSize = 1 << 52
+const (
+	// maxSize is the largest size accepted for anything in memory, in bytes
+	// (4 PiB): more is damage. All segments together may not hold more
+	// either, so that no sum overflows.
+	maxSize = 1 << 52
+	// maxRequest is the largest request that can end out of memory: PyTorch
+	// itself refuses more than 1 EiB.
+	maxRequest = 1 << 60
+	// maxRendered bounds what is kept of containers that are rendered as text,
+	// in bytes: a few shared ones could expand without limit.
+	maxRendered = 16 << 20
+	// freeEntries and bytesPerEntry bound segments, blocks and events: a list
+	// in a pickle may be referred to again and again at two bytes each, while
+	// a real file takes at least 20 bytes for each entry.
+	freeEntries   = 1 << 16
+	bytesPerEntry = 4
+)
 
 // A builder gives meaning to decoded values. The dicts of events and frames
 // are taken over while they are read; the rest is picked from the tree at the end.
@@ -35,7 +50,16 @@ type builder struct {
 	// labelOf finds the label of the same four values without building its text.
 	labelOf map[labelKey]LabelID
 	warned  map[string]bool
+	clean   map[uint32]string // names of frames as valid UTF-8, by string id
 	scratch []FrameID
+
+	// lastPair is the pool_id that was seen last, and lastPool its index.
+	lastPair value.Value
+	lastPool uint16
+
+	rendered int   // bytes of text made of containers
+	held     int64 // bytes of all segments
+	entries  int64 // segments, blocks and events picked from the tree
 
 	// progress returns raw bytes read and in all (-1 when unknown); grownAt
 	// and grownLen are what it and the length were when events last grew.
@@ -64,6 +88,7 @@ func newBuilder(progress func() (read, total int64)) *builder {
 		labels:   map[Label]LabelID{{}: 0},
 		labelOf:  make(map[labelKey]LabelID),
 		warned:   make(map[string]bool),
+		clean:    make(map[uint32]string),
 	}
 	internWords(&b.h.Strings)
 	return b
@@ -75,9 +100,12 @@ func (b *builder) Dict(items []value.Value) (value.Value, bool, error) {
 	case value.MakeStr(keyAction):
 		return b.event(items)
 	case value.MakeStr(keyName), value.MakeStr(keyFilename), value.MakeStr(keyLine):
-		if hasKey(items, keyFilename) {
+		if hasKey(items, keyFilename) && !hasKey(items, keyStage) { // an annotation may have any key
 			return b.frame(items)
 		}
+		return value.Nil, false, nil
+	}
+	if hasKey(items, keyStage) {
 		return value.Nil, false, nil
 	}
 	// Other writers order keys differently.
@@ -110,13 +138,16 @@ func (b *builder) event(items []value.Value) (value.Value, bool, error) {
 			continue
 		}
 		v := items[i+1]
+		if v == value.Nil && id != keyAction { // as if the key were missing
+			continue
+		}
 		switch id {
 		case keyAction:
 			e.Action, err = b.action(v)
 		case keyAddr:
 			e.Addr, err = b.h.Uint64(v)
 		case keySize:
-			e.Size, err = b.size(v)
+			e.Size, err = b.sizeUpTo(v, maxRequest)
 		case keyStream:
 			e.Stream, err = b.stream(v)
 		case keyTime:
@@ -145,6 +176,9 @@ func (b *builder) event(items []value.Value) (value.Value, bool, error) {
 		if err != nil {
 			return value.Nil, false, fmt.Errorf("%s: %w", b.h.Strings.Text(id), err)
 		}
+	}
+	if e.Size > maxSize && e.Action != OOM {
+		return value.Nil, false, fmt.Errorf("size: %w", impossible(e.Size))
 	}
 	if label != (labelKey{}) {
 		if e.Label, err = b.label(label); err != nil {
@@ -185,20 +219,21 @@ func (b *builder) action(v value.Value) (Action, error) {
 	if n := int(id) - firstAction; n >= 0 && n < len(actionWords) {
 		return actionWords[n].action, nil
 	}
-	b.warn("events of kind %q are not known and are left out of the accounts", cleanText(b.h.Strings.Text(id)))
+	b.warn("events of kind %q are not known and are left out of the accounts", units.Ellipsis(b.h.Strings.Text(id), shownName))
 	return ActionUnknown, nil
 }
 
-func (b *builder) size(v value.Value) (int64, error) {
+func (b *builder) size(v value.Value) (int64, error) { return b.sizeUpTo(v, maxSize) }
+
+func (b *builder) sizeUpTo(v value.Value, limit int64) (int64, error) {
 	n, err := b.h.Int64(v)
-	if err != nil {
-		return 0, err
+	if err == nil && (n < 0 || n > limit) {
+		err = impossible(n)
 	}
-	if n < 0 || n > maxSize {
-		return 0, fmt.Errorf("a size of %d bytes is not possible", n)
-	}
-	return n, nil
+	return n, err
 }
+
+func impossible(size int64) error { return fmt.Errorf("a size of %d bytes is not possible", size) }
 
 func (b *builder) stream(v value.Value) (uint16, error) {
 	raw, err := b.h.Uint64(v)
@@ -218,18 +253,37 @@ func (b *builder) stream(v value.Value) (uint16, error) {
 }
 
 func (b *builder) pool(v value.Value) (uint16, error) {
-	items := b.h.Items(v)
-	if len(items) != 2 {
-		return 0, fmt.Errorf("want a pair of integers, have %s", b.h.Describe(v))
-	}
-	var id PoolID
-	for i := range id {
-		n, err := b.h.Int64(items[i])
+	first, second, small := v.IntPair()
+	if !small {
+		id, err := b.poolPair(v)
 		if err != nil {
 			return 0, err
 		}
-		id[i] = n
+		return b.internPool(id)
 	}
+	if v == b.lastPair {
+		return b.lastPool, nil
+	}
+	i, err := b.internPool(PoolID{first, second})
+	b.lastPair, b.lastPool = v, i
+	return i, err
+}
+
+// poolPair reads a pair that is a list, or holds large or negative numbers.
+func (b *builder) poolPair(v value.Value) (id PoolID, err error) {
+	items := b.h.Items(v)
+	if len(items) != len(id) {
+		return id, fmt.Errorf("want a pair of integers, have %s", b.h.Describe(v))
+	}
+	for i := range id {
+		if id[i], err = b.h.Int64(items[i]); err != nil {
+			return id, err
+		}
+	}
+	return id, nil
+}
+
+func (b *builder) internPool(id PoolID) (uint16, error) {
 	i, ok := b.pools[id]
 	if !ok {
 		if len(b.snap.Pools) > math.MaxUint16 {
@@ -248,13 +302,13 @@ func (b *builder) label(k labelKey) (LabelID, error) {
 	}
 	var l Label
 	if k.compile != value.Nil {
-		l.CompileContext = cleanText(b.h.Text(k.compile))
+		l.CompileContext = b.text(k.compile)
 	}
 	if k.metadata != value.Nil {
-		l.UserMetadata = cleanText(b.h.Text(k.metadata))
+		l.UserMetadata = b.text(k.metadata)
 	}
 	if k.category != value.Nil {
-		l.Category = cleanText(b.h.Text(k.category))
+		l.Category = b.text(k.category)
 	}
 	if k.forward != value.Nil {
 		var err error
@@ -281,6 +335,42 @@ func (b *builder) warn(format string, args ...any) {
 		b.snap.Warnings = append(b.snap.Warnings, w)
 	}
 }
+
+// text renders a value. Containers are rendered as long as maxRendered allows.
+func (b *builder) text(v value.Value) string {
+	if _, ok := b.h.Container(v); !ok {
+		return cleanText(b.h.Text(v))
+	}
+	if b.rendered > maxRendered {
+		return "…"
+	}
+	t := cleanText(b.h.Text(v))
+	b.rendered += len(t)
+	return t
+}
+
+// name returns the text of a string id as valid UTF-8, converted once: many
+// frames share a long name.
+func (b *builder) name(id uint32) string {
+	t, ok := b.clean[id]
+	if !ok {
+		t = cleanText(b.h.Strings.Text(id))
+		b.clean[id] = t
+	}
+	return t
+}
+
+// count is asked before n more entries are picked from the tree.
+func (b *builder) count(n int) error {
+	b.entries += int64(n)
+	if most := freeEntries + b.snap.Source.Bytes/bytesPerEntry; b.entries > most {
+		return fmt.Errorf("the file refers to the same lists again and again: more than %d segments, blocks and events", most)
+	}
+	return nil
+}
+
+// shownName is how much of a stranger's name a message shows, in characters.
+const shownName = 40
 
 // cleanText replaces bytes that are not UTF-8. Control characters stay: they
 // are made inert where text is shown.

@@ -30,13 +30,13 @@ func (b *builder) frame(items []value.Value) (value.Value, bool, error) {
 		case keyLine:
 			k.line, err = b.line(v)
 		case keyFXOp:
-			k.fx.Op = cleanText(b.h.Text(v))
+			k.fx.Op = b.text(v)
 		case keyFXName:
-			k.fx.Name = cleanText(b.h.Text(v))
+			k.fx.Name = b.text(v)
 		case keyFXTarget:
-			k.fx.Target = cleanText(b.h.Text(v))
+			k.fx.Target = b.text(v)
 		case keyFXTrace:
-			k.fx.OriginalTrace = cleanText(b.h.Text(v))
+			k.fx.OriginalTrace = b.text(v)
 		}
 		if err != nil {
 			return value.Nil, false, fmt.Errorf("%s: %w", b.h.Strings.Text(id), err)
@@ -73,7 +73,7 @@ func (b *builder) internFrame(k frameKey) FrameID {
 	if id, ok := b.frames[k]; ok {
 		return id
 	}
-	f := Frame{File: cleanText(b.h.Strings.Text(k.file)), Function: cleanText(b.h.Strings.Text(k.function)), Line: k.line}
+	f := Frame{File: b.name(k.file), Function: b.name(k.function), Line: k.line}
 	if k.fx != (FXFrame{}) {
 		fx := k.fx
 		f.FX = &fx

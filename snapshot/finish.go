@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/internal/value"
 )
 
@@ -28,14 +29,14 @@ func (b *builder) finish(root value.Value, lenient bool) error {
 // segmentList reads what torch.cuda.memory_snapshot() returns.
 func (b *builder) segmentList(root value.Value, lenient bool) error {
 	items := b.h.Items(root)
-	for _, item := range items {
+	for i, item := range items {
 		if _, ok := b.h.Get(item, "blocks"); !ok && !lenient {
-			return fmt.Errorf("%w: it holds a list of %d items, the first without blocks (%s)", ErrNotSnapshot, len(items), b.h.Describe(b.h.Resolve(items[0])))
+			return fmt.Errorf("%w: it holds a list of %d items, and [%d] (%s) is no segment with blocks", ErrNotSnapshot, len(items), i, b.h.Describe(b.h.Resolve(item)))
 		}
 	}
 	b.snap.Source.SegmentsOnly = true
 	set := deviceSet{}
-	if err := b.segments(set, items, "", lenient); err != nil {
+	if err := b.segments(set, root, "", lenient); err != nil {
 		return err
 	}
 	b.snap.Devices = set.sorted()
@@ -52,7 +53,7 @@ func (b *builder) document(root value.Value, lenient bool) error {
 		return fmt.Errorf("%w: it holds a dict without segments and device_traces%s", ErrNotSnapshot, b.keyHint(root))
 	}
 	set := deviceSet{}
-	if err := b.segments(set, b.h.Items(segments), "segments", lenient); err != nil {
+	if err := b.segments(set, segments, "segments", lenient); err != nil {
 		return err
 	}
 	if err := b.traces(set, traces, "device_traces", lenient); err != nil {
@@ -77,11 +78,7 @@ func (b *builder) keyHint(root value.Value) string {
 	}
 	hint := " (its keys:"
 	for i := 0; i < len(items) && i < 10; i += 2 {
-		text := cleanText(b.h.Text(items[i]))
-		if len(text) > 40 {
-			text = text[:40] + "…"
-		}
-		hint += " " + text
+		hint += " " + units.Ellipsis(b.text(items[i]), shownName)
 	}
 	if len(items) > 10 {
 		hint += " …"
@@ -112,10 +109,14 @@ func (s deviceSet) sorted() []*Device {
 
 // traces reads one list of events per device; the position is the device index.
 func (b *builder) traces(set deviceSet, traces value.Value, path string, lenient bool) error {
-	for i, list := range b.h.Items(traces) {
-		items := b.h.Items(list)
-		if len(items) == 0 {
-			continue
+	lists, err := b.list(traces, lenient)
+	if err != nil {
+		return fmt.Errorf("%s%w", path, err)
+	}
+	for i, list := range lists {
+		items, err := b.list(list, lenient)
+		if err != nil {
+			return fmt.Errorf("%s[%d]%w", path, i, err)
 		}
 		events, err := b.rows(items, lenient)
 		if err != nil {
@@ -128,9 +129,24 @@ func (b *builder) traces(set deviceSet, traces value.Value, path string, lenient
 	return nil
 }
 
+// list returns the items of a list; None counts as an empty one.
+func (b *builder) list(v value.Value, lenient bool) ([]value.Value, error) {
+	k, ok := b.h.Container(v)
+	if v != value.Nil && !lenient && (!ok || k != value.List && k != value.Tuple) {
+		return nil, fmt.Errorf(": want a list, have %s", b.h.Describe(b.h.Resolve(v)))
+	}
+	if k == value.Dict {
+		return nil, nil
+	}
+	return b.h.Items(v), nil
+}
+
 // rows returns the events of a list. Events that were read in a row, as they
 // are in every real file, need no copy.
 func (b *builder) rows(items []value.Value, lenient bool) ([]Event, error) {
+	if err := b.count(len(items)); err != nil {
+		return nil, fmt.Errorf(": %w", err)
+	}
 	ids := make([]int, 0, len(items))
 	for i, item := range items {
 		id, err := b.rowOf(item)
@@ -182,7 +198,16 @@ func (b *builder) rowOf(item value.Value) (int, error) {
 	return id, nil
 }
 
-func (b *builder) segments(set deviceSet, items []value.Value, path string, lenient bool) error {
+func (b *builder) segments(set deviceSet, list value.Value, path string, lenient bool) error {
+	items, err := b.list(list, lenient)
+	if err == nil {
+		if err = b.count(len(items)); err != nil {
+			err = fmt.Errorf(": %w", err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s%w", path, err)
+	}
 	for i, item := range items {
 		if err := b.segment(set, item); err != nil {
 			if lenient {
@@ -205,7 +230,10 @@ func (b *builder) segment(set deviceSet, v value.Value) error {
 	var blocks value.Value
 	hasTotal := false
 	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
-		id, _ := items[i].StringID()
+		id, ok := items[i].StringID()
+		if !ok || items[i+1] == value.Nil { // as if the key were missing
+			continue
+		}
 		var err error
 		switch v := items[i+1]; id {
 		case keyDevice:
@@ -242,19 +270,44 @@ func (b *builder) segment(set deviceSet, v value.Value) error {
 		return err
 	}
 	s.NumBlocks = int32(len(d.Blocks)) - s.FirstBlock
-	if covered := int64(end - s.Addr); !hasTotal {
-		s.Total = covered
-	} else if covered != s.Total && s.NumBlocks > 0 {
+	var sizes, requested int64
+	for _, block := range d.Blocks[s.FirstBlock:] {
+		sizes, requested = sizes+block.Size, requested+block.Requested
+	}
+	if !hasTotal {
+		s.Total = sizes
+	}
+	if err := b.hold(max(s.Total, sizes, requested)); err != nil {
+		d.Blocks = d.Blocks[:s.FirstBlock]
+		return fmt.Errorf(": %w", err)
+	}
+	if end-s.Addr != uint64(s.Total) && s.NumBlocks > 0 {
 		b.warn("blocks of a segment do not cover it exactly (segment of %d bytes at 0x%x): the file may be damaged", s.Total, s.Addr)
 	}
 	d.Segments = append(d.Segments, s)
 	return nil
 }
 
+// hold adds up what all segments hold, so that no sum overflows later.
+func (b *builder) hold(bytes int64) error {
+	if bytes > maxSize || b.held > maxSize-bytes {
+		return fmt.Errorf("all segments together hold more than %d bytes, which is not possible", int64(maxSize))
+	}
+	b.held += bytes
+	return nil
+}
+
 // blocks reads the blocks of a segment and returns the address where they end.
 func (b *builder) blocks(d *Device, s *Segment, list value.Value) (end uint64, err error) {
 	end = s.Addr
-	for i, v := range b.h.Items(list) {
+	items, err := b.list(list, false)
+	if err != nil {
+		return end, fmt.Errorf(".blocks%w", err)
+	}
+	if err := b.count(len(items)); err != nil {
+		return end, fmt.Errorf(".blocks: %w", err)
+	}
+	for i, v := range items {
 		block, err := b.block(v, end)
 		if err != nil {
 			return end, fmt.Errorf(".blocks[%d]%w", i, err)
@@ -279,7 +332,10 @@ func (b *builder) block(v value.Value, next uint64) (Block, error) {
 	var history value.Value
 	hasRequested := false
 	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
-		id, _ := items[i].StringID()
+		id, ok := items[i].StringID()
+		if !ok || items[i+1] == value.Nil {
+			continue
+		}
 		var err error
 		switch v := items[i+1]; id {
 		case keyAddress:
@@ -361,5 +417,5 @@ func (b *builder) state(v value.Value) (BlockState, error) {
 	if _, ok := v.StringID(); !ok {
 		return Inactive, fmt.Errorf("want a string, have %s", b.h.Describe(v))
 	}
-	return Inactive, fmt.Errorf("%q is no block state", cleanText(b.h.Text(v)))
+	return Inactive, fmt.Errorf("%q is no block state", units.Ellipsis(b.text(v), shownName))
 }

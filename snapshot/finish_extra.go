@@ -33,7 +33,7 @@ func (b *builder) annotation(v value.Value) (Annotation, error) {
 		var err error
 		switch v := items[i+1]; {
 		case known && id == keyName:
-			a.Name = cleanText(b.h.Text(v))
+			a.Name = b.text(v)
 		case known && id == keyStage:
 			a.Start = v == value.MakeStr(wordStart)
 		case known && id == keyTime:
@@ -43,7 +43,7 @@ func (b *builder) annotation(v value.Value) (Annotation, error) {
 			n, err = b.h.Int64(v)
 			a.Device = int(n)
 		default:
-			a.Extra = append(a.Extra, KeyValue{cleanText(b.h.Text(items[i])), cleanText(b.h.Text(v))})
+			a.Extra = append(a.Extra, KeyValue{b.text(items[i]), b.text(v)})
 		}
 		if err != nil {
 			return a, fmt.Errorf(".%s: %w", b.h.Strings.Text(id), err)
@@ -64,11 +64,11 @@ func (b *builder) settings(root value.Value) error {
 	}
 	s := Settings{Present: true, MaxSplitSize: -1}
 	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
-		key, val := cleanText(b.h.Text(items[i])), items[i+1]
-		s.All = append(s.All, KeyValue{key, cleanText(b.h.Text(val))})
+		key, val := b.text(items[i]), items[i+1]
+		s.All = append(s.All, KeyValue{key, b.text(val)})
 		switch key {
 		case "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF":
-			if text := cleanText(b.h.Text(val)); text != "" && val != value.Nil {
+			if text := b.text(val); text != "" && val != value.Nil {
 				s.Conf = text
 			}
 		case "max_split_size":
@@ -155,13 +155,19 @@ func (b *builder) host(root value.Value, lenient bool) error {
 	}
 	host := &Device{Index: -1}
 	set := deviceSet{-1: host, 0: host}
-	if err := b.segments(set, b.h.Items(segments), "host_segments", lenient); err != nil {
+	if err := b.segments(set, segments, "host_segments", lenient); err != nil {
 		return err
 	}
-	items := b.h.Items(traces)
+	items, err := b.list(traces, lenient)
+	if err != nil {
+		return fmt.Errorf("host_traces%w", err)
+	}
 	if len(items) > 0 && !b.isEvent(items[0]) { // one list per device, of which the host is one
 		if err := b.traces(set, traces, "host_traces", lenient); err != nil {
 			return err
+		}
+		if len(set) > 2 {
+			b.warn("host memory of more than one device is recorded; only that of device 0 is shown")
 		}
 	} else if events, err := b.rows(items, lenient); err != nil {
 		return fmt.Errorf("host_traces%w", err)

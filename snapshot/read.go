@@ -77,9 +77,6 @@ func ReadFile(f *input.File, o Options) (*Snapshot, error) {
 		return nil, &Error{f.Name, fmt.Errorf("%w: it is %s; %s", ErrNotSnapshot, f.Kind.Describe(), howToRecord)}
 	}
 	b, root, err := decode(f, o)
-	if err == nil && b == nil {
-		b, root, err = decodeFull(f, o)
-	}
 	snap := b.snap
 	snap.Source.Name = f.Name
 	snap.Source.Compression = f.Compression
@@ -95,8 +92,7 @@ func ReadFile(f *input.File, o Options) (*Snapshot, error) {
 	return snap, nil
 }
 
-// decode reads the file as plain data. It returns no builder and no error when
-// a pickle needs DecodeFull.
+// decode reads the file as plain data or, when a pickle needs it, with DecodeFull.
 func decode(f *input.File, o Options) (*builder, value.Value, error) {
 	b := newBuilder(position(f))
 	r := watched(f, o)
@@ -115,20 +111,21 @@ func decode(f *input.File, o Options) (*builder, value.Value, error) {
 	src.Format = fmt.Sprintf("pickle protocol %d", res.Protocol)
 	src.Bytes = res.Bytes
 	if err == nil && res.NeedsTree {
-		return nil, value.Nil, nil
+		return decodeFull(f, *src)
 	}
 	return b, res.Root, err
 }
 
 // decodeFull reads a pickle with allowed types once more, from the start.
-func decodeFull(f *input.File, o Options) (*builder, value.Value, error) {
-	b := newBuilder(position(f))
+func decodeFull(f *input.File, source Source) (*builder, value.Value, error) {
 	again, err := f.Reopen()
 	if err != nil {
-		return b, value.Nil, err
+		return newBuilder(position(f)), value.Nil, err
 	}
 	defer again.Close()
-	b.snap.Source.Format = "pickle with Python containers"
+	b := newBuilder(position(again))
+	b.snap.Source = source
+	b.snap.Source.Format += " with Python containers"
 	root, err := pickle.DecodeFull(again, b.h, b)
 	return b, root, err
 }
