@@ -78,16 +78,14 @@ type part struct {
 }
 
 type momentView struct {
-	Name, Title     string
-	Text, Exact     string
-	When            string
-	Raw             int64
-	Rows            []rowView
-	Rest            *rowView // what the rows beyond the limit hold together
-	HasFlame        bool
-	Kinds           string
-	RowCount        string
-	WithoutStackMap bool
+	Name, Title string
+	Text, Exact string
+	When        string
+	Raw         int64
+	Rows        []rowView
+	Rest        *rowView // what the rows beyond the limit hold together
+	HasFlame    bool
+	RowCount    string
 }
 
 type rowView struct {

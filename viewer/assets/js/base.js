@@ -62,6 +62,7 @@ function stackList(node) {
   var list = el("ol", "stack");
   for (var n = node; n > 0; n = data.stacks.parent[n]) {
     var f = frameOf(data.stacks.frame[n]), item = el("li", "k" + f.kind);
+    if (f.kind === 2) item.title = f.fn; // C++ names are long and cut to a line
     item.append(el("span", "fn", f.fn), " ", el("span", "at", place(f)));
     list.append(item);
   }

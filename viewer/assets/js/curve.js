@@ -46,7 +46,7 @@ function startCurve(device) {
     x.axisLine = { lineStyle: { color: line } }; x.axisTick = { lineStyle: { color: line } }; x.splitLine = { show: false };
     x.splitNumber = box.clientWidth < 500 ? 3 : 8;
     if (axis === "event") x.minInterval = 1;
-    y.axisLabel = { color: soft, formatter: tick }; y.splitLine = { lineStyle: { color: line } };
+    y.axisLabel = { color: soft, formatter: tick }; y.axisLine = { show: false }; y.axisTick = { show: false }; y.splitLine = { lineStyle: { color: line } };
     o.dataZoom[0] = Object.assign(o.dataZoom[0], {
       height: 20, bottom: 6, borderColor: line, textStyle: { color: soft, fontSize: 11 }, labelFormatter: label, brushSelect: false,
       fillerColor: "rgba(90,140,190,.14)", moveHandleSize: 0, handleSize: "90%", handleStyle: { color: css("--panel"), borderColor: soft }, showDataShadow: true,

@@ -18,7 +18,7 @@ function startFlame(panel, flame) {
     var has = [false, false, false, false];
     (function look(n) { has[n.frame.kind] = true; n.children.forEach(look); })(full);
     var buttons = all("button", kinds).filter(function (b) {
-      var ok = b.dataset.kinds === "all" || b.dataset.kinds === "python" && has[2] && (has[0] || has[1]) || b.dataset.kinds === "user" && has[0];
+      var ok = b.dataset.kinds === "all" || b.dataset.kinds === "python" && has[2] && (has[0] || has[1]) || b.dataset.kinds === "user" && has[0] && (has[1] || has[2]);
       b.hidden = !ok;
       return ok;
     });

@@ -30,6 +30,23 @@ function start() {
     if (!flames[panel.id]) flames[panel.id] = startFlame(panel, deviceOf(article.id).flames[panel.dataset.moment]) || function () {};
   }
 
+  // On paper everything is open, drawn and in light colours.
+  var closed = [], theme;
+  addEventListener("beforeprint", function () {
+    var root = document.documentElement;
+    theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    closed = all("article.device, .panel").filter(function (e) { return e.hidden; });
+    closed.forEach(function (e) { e.hidden = false; });
+    redraw();
+    all("article.device").forEach(drawDevice);
+  });
+  addEventListener("afterprint", function () {
+    closed.forEach(function (e) { e.hidden = true; });
+    if (theme) document.documentElement.dataset.theme = theme; else delete document.documentElement.dataset.theme;
+    redraw();
+  });
+
   var wait;
   addEventListener("resize", function () {
     clearTimeout(wait);

@@ -37,15 +37,15 @@ function groupMap(box, g, info) {
     canvas.height = height * ratio;
     canvas.style.height = height + "px";
     var ctx = canvas.getContext("2d"), colours = [0, 1, 2, 3, 4].map(function (i) { return css("--s" + i); });
-    var panel = css("--bg"), ink = css("--ink");
+    var panel = css("--bg"), ink = css("--ink"), hit = css("--hit");
     ctx.scale(ratio, ratio);
     blocks.forEach(function (b, i) {
       var same = at >= 0 && blocks[at].line >= 0 && b.line === blocks[at].line && b.state < 2;
       ctx.fillStyle = colours[b.state];
       pieces(b, function (x, y, w) { ctx.fillRect(x, y, w, lineHeight); });
       if (b.state === 2) hatch(ctx, b);
-      if (same || i === at) {
-        ctx.fillStyle = i === at ? ink : css("--hit");
+      if (same) {
+        ctx.fillStyle = hit;
         pieces(b, function (x, y, w) { ctx.fillRect(x, y, w, lineHeight); });
       }
     });
@@ -57,6 +57,10 @@ function groupMap(box, g, info) {
       if (b.first) ctx.fillRect(x - .75, y, 1.5, lineHeight);
       else if (w > 3) ctx.fillRect(x, y, .5, lineHeight);
     });
+    if (at < 0) return;
+    ctx.strokeStyle = ink;
+    ctx.lineWidth = 2;
+    pieces(blocks[at], function (x, y, w) { ctx.strokeRect(x + 1, y + 1, Math.max(1, w - 2), lineHeight - 2); });
   }
 
   // pieces calls f for each line that a block touches.
