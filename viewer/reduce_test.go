@@ -138,13 +138,19 @@ func TestReduceFlameStaysClosed(t *testing.T) {
 	if n := countFlame(got, 0); n > 300 {
 		t.Errorf("%d nodes, want at most 300", n)
 	}
-	var check func(a, b *Flame)
-	check = func(a, b *Flame) {
-		if a.Bytes != b.Bytes || a.Count != b.Count || self(a) != self(b) {
-			t.Fatalf("a node changed: %d bytes (%d its own), was %d (%d)", b.Bytes, self(b), a.Bytes, self(a))
+	var closed func(n *Flame)
+	closed = func(n *Flame) {
+		if self(n) < 0 {
+			t.Fatalf("the children of a node hold %d bytes more than the node", -self(n))
+		}
+		for _, c := range n.Children {
+			closed(c)
 		}
 	}
-	check(root, got)
+	closed(got)
+	if got.Bytes != root.Bytes || got.Count != root.Count || self(got) != self(root) {
+		t.Errorf("the root changed: %d bytes (%d its own), was %d (%d)", got.Bytes, self(got), root.Bytes, self(root))
+	}
 	if reduceFlame(nil, 5) != nil {
 		t.Error("no tree stays no tree")
 	}
