@@ -273,3 +273,16 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	}
 	p.quiet()
 }
+
+func TestBrowserPrint(t *testing.T) {
+	p := openPage(t, fakeSnapshot(), 1280)
+	eval[bool](p, `dispatchEvent(new Event("beforeprint"))`)
+	if !eval[bool](p, `Array.from(document.querySelectorAll("article.device, .panel")).every(e => !e.hidden) && document.documentElement.dataset.theme === "light"`) {
+		t.Error("on paper every device and both tables should be open, in light colours")
+	}
+	eval[bool](p, `dispatchEvent(new Event("afterprint"))`)
+	if !eval[bool](p, `document.getElementById("d1").hidden && document.getElementById("d0-end").hidden && !document.documentElement.dataset.theme`) {
+		t.Error("after printing the page should be as it was")
+	}
+	p.quiet()
+}
