@@ -71,6 +71,17 @@ func clip(s string) string {
 	return q[1 : len(q)-1]
 }
 
+// A claimError is a length that the rest of the input cannot hold.
+type claimError struct {
+	what          string
+	claimed, left uint64
+}
+
+func (e *claimError) Error() string {
+	return fmt.Sprintf("%s claims %d bytes, and only %d are left", e.what, e.claimed, e.left)
+}
+func (e *claimError) Unwrap() error { return io.ErrUnexpectedEOF }
+
 // errTruncated is what an early end of the file becomes.
 type errTruncated struct{}
 

@@ -1,6 +1,7 @@
 package pickle
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"math/big"
@@ -23,14 +24,14 @@ import (
 func DecodeFull(r io.Reader, h *value.Heap, s value.Shaper) (root value.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the pickle cannot be read: %v", p)
+			err = fmt.Errorf("the pickle cannot be read: %s", clip(fmt.Sprint(p)))
 		}
 	}()
-	u := gopickle.NewUnpickler(r)
+	u := gopickle.NewUnpickler(bufio.NewReader(r))
 	u.FindClass = findClass
 	tree, err := u.Load()
 	if err != nil {
-		return value.Nil, fmt.Errorf("the pickle cannot be read: %w", err)
+		return value.Nil, fmt.Errorf("the pickle cannot be read: %s", clip(err.Error()))
 	}
 	b := bridge{h: h, shaper: s, seen: make(map[uintptr]value.Value)}
 	root, failure := b.convert(tree, 0)

@@ -72,36 +72,24 @@ type mapping struct{ types.Dict }
 
 func newMapping(args []any) (any, error) {
 	m := &mapping{}
-	if len(args) != 1 {
-		return m, nil
-	}
-	if d, ok := args[0].(*types.Dict); ok {
-		m.Dict = append(m.Dict, *d...)
-	}
-	for _, item := range itemsOf(args[0]) { // a list of pairs, as Python 2 wrote an OrderedDict
-		if pair := itemsOf(item); len(pair) == 2 {
-			m.Set(pair[0], pair[1])
+	if len(args) == 1 {
+		if d, ok := args[0].(*types.Dict); ok {
+			m.Dict = append(m.Dict, *d...)
 		}
 	}
 	return m, nil
-}
-
-// itemsOf returns the items of a list or tuple.
-func itemsOf(x any) []any {
-	switch x := x.(type) {
-	case *types.List:
-		return *x
-	case *types.Tuple:
-		return *x
-	}
-	return nil
 }
 
 // newList makes what further items can be appended to.
 func newList(args []any) (any, error) {
 	var items []any
 	if len(args) > 0 {
-		items = append(items, itemsOf(args[0])...)
+		switch x := args[0].(type) {
+		case *types.List:
+			items = append(items, *x...)
+		case *types.Tuple:
+			items = append(items, *x...)
+		}
 	}
 	return types.NewListFromSlice(items), nil
 }

@@ -178,6 +178,7 @@ func (m *machine) run() (value.Value, error) {
 				goto fail
 			}
 			if err = m.setItems(stack[low-1], stack[low:]); err != nil {
+				m.marks = append(m.marks, low) // leave the place visible to path
 				goto fail
 			}
 			stack = stack[:low]
@@ -188,6 +189,7 @@ func (m *machine) run() (value.Value, error) {
 				goto fail
 			}
 			if err = m.appendTo(stack[low-1], value.List, stack[low:]); err != nil {
+				m.marks = append(m.marks, low)
 				goto fail
 			}
 			stack = stack[:low]

@@ -110,7 +110,7 @@ func (m *machine) number(op byte) error {
 	case op == opFloat:
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return fmt.Errorf("%q is no number", clip(s))
+			return fmt.Errorf("'%s' is no number", clip(s))
 		}
 		m.push(m.h.MakeFloat(f))
 		return nil
@@ -123,7 +123,7 @@ func (m *machine) number(op byte) error {
 	}
 	n, ok := new(big.Int).SetString(s, 10)
 	if !ok {
-		return fmt.Errorf("%q is no integer", clip(s))
+		return fmt.Errorf("'%s' is no integer", clip(s))
 	}
 	m.push(m.h.MakeBig(n))
 	return nil
@@ -229,7 +229,7 @@ func (m *machine) memoOp(op byte) error {
 			return err
 		}
 		if i, err = strconv.ParseUint(string(b), 10, 32); err != nil {
-			return fmt.Errorf("%q is no memo index", clip(string(b)))
+			return fmt.Errorf("'%s' is no memo index", clip(string(b)))
 		}
 	default:
 		b, err := m.w.bytes(int(argBytes[op]))
@@ -293,6 +293,7 @@ func (m *machine) fillOne(op byte) error {
 			return err
 		}
 		if err := m.appendTo(m.stack[at-1], value.Set, m.stack[at:]); err != nil {
+			m.marks = append(m.marks, at)
 			return err
 		}
 		m.stack = m.stack[:at]

@@ -120,8 +120,8 @@ func (w *window) checkClaim(n uint64, limit uint64, what string) error {
 	if n > limit {
 		return fmt.Errorf("%s of %d bytes is over the limit of %d", what, n, limit)
 	}
-	if w.size >= 0 && n > uint64(max(0, w.size-w.offset())) {
-		return fmt.Errorf("%s claims %d bytes, %d are left: %w", what, n, max(0, w.size-w.offset()), io.ErrUnexpectedEOF)
+	if left := uint64(max(0, w.size-w.offset())); w.size >= 0 && n > left {
+		return &claimError{what, n, left}
 	}
 	return nil
 }
