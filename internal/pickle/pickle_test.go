@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 type recorder struct {
 	h       *value.Heap
 	records []string
+	nodes   int // rendered so far: what holds itself has no end
 }
 
 func (r *recorder) Dict(items []value.Value) (value.Value, bool, error) {
@@ -48,6 +49,7 @@ func (r *recorder) Dict(items []value.Value) (value.Value, bool, error) {
 // render writes a value as Python would, records and what has no content by name.
 func (r *recorder) render(v value.Value, depth int) string {
 	v = r.h.Resolve(v)
+	r.nodes++
 	if id, ok := v.IsExt(1); ok {
 		return r.records[id]
 	}
@@ -58,7 +60,7 @@ func (r *recorder) render(v value.Value, depth int) string {
 	switch {
 	case !ok:
 		return r.h.Text(v)
-	case depth > 20:
+	case depth > 20 || r.nodes > 10_000:
 		return "…"
 	case kind == value.Bytes || kind == value.Opaque:
 		return "<" + kind.String() + ">"
@@ -68,6 +70,8 @@ func (r *recorder) render(v value.Value, depth int) string {
 	b.WriteByte(brackets[0])
 	for i, item := range r.h.Items(v) {
 		switch {
+		case r.nodes > 10_000:
+			return b.String() + "…"
 		case kind == value.Dict && i%2 == 1:
 			b.WriteString(": ")
 		case i > 0:
@@ -116,13 +120,15 @@ func decodeFull(b []byte) outcome {
 // NAME.left what a damaged pickle still gives, in NAME.tree what DecodeFull
 // makes of one that needs it.
 type testCase struct {
-	name   string
-	pickle []byte
+	name    string
+	pickle  []byte
+	section txtar.File
 }
 
 // forCases calls f for every case of testdata; what f returns, by section, is
 // compared with the file or written to it.
 func forCases(t testing.TB, f func(testCase) [][2]string) {
+	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -133,34 +139,14 @@ func forCases(t testing.TB, f func(testCase) [][2]string) {
 			t.Fatal(err)
 		}
 		out := &txtar.Archive{Comment: archive.Comment}
-		want := map[string]string{}
-		for _, section := range archive.Files {
-			want[section.Name] = string(section.Data)
-		}
-		for _, section := range archive.Files {
-			name, ok := strings.CutSuffix(section.Name, ".pickle")
-			if !ok {
-				continue
-			}
-			b, err := testpickle.Assemble(string(section.Data))
-			if err != nil {
-				t.Fatalf("%s: %s: %v", file, name, err)
-			}
-			out.Files = append(out.Files, section)
-			delete(want, section.Name)
-			for _, part := range f(testCase{filepath.Base(file) + "/" + name, b}) {
-				key := name + "." + part[0]
-				out.Files = append(out.Files, txtar.File{Name: key, Data: []byte(part[1] + "\n")})
-				if got := part[1] + "\n"; got != want[key] && !*update {
-					t.Errorf("%s: %s\n got %swant %s", file, key, got, want[key])
-				}
-				delete(want, key)
+		for _, c := range cases(t, file, archive) {
+			out.Files = append(out.Files, c.section)
+			for _, part := range f(c) {
+				out.Files = append(out.Files, txtar.File{Name: c.name + "." + part[0], Data: []byte(part[1] + "\n")})
 			}
 		}
-		for key := range want {
-			if !*update {
-				t.Errorf("%s: section %s is left over", file, key)
-			}
+		if got, want := string(txtar.Format(out)), string(txtar.Format(archive)); got != want && !*update {
+			t.Errorf("%s differs (-update rewrites it):\n%s", file, firstDifference(got, want))
 		}
 		if *update {
 			if err := os.WriteFile(file, txtar.Format(out), 0o644); err != nil {
@@ -168,6 +154,34 @@ func forCases(t testing.TB, f func(testCase) [][2]string) {
 			}
 		}
 	}
+}
+
+// cases assembles the pickles of one file.
+func cases(t testing.TB, file string, archive *txtar.Archive) (list []testCase) {
+	t.Helper()
+	for _, section := range archive.Files {
+		name, ok := strings.CutSuffix(section.Name, ".pickle")
+		if !ok {
+			continue
+		}
+		b, err := testpickle.Assemble(string(section.Data))
+		if err != nil {
+			t.Fatalf("%s: %s: %v", file, name, err)
+		}
+		list = append(list, testCase{name, b, section})
+	}
+	return list
+}
+
+// firstDifference shows the lines where two texts part, with what leads there.
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	i := 0
+	for i < len(g) && i < len(w) && g[i] == w[i] {
+		i++
+	}
+	tail := func(lines []string) string { return strings.Join(lines[max(0, i-2):min(len(lines), i+3)], "\n") }
+	return "got:\n" + tail(g) + "\nwant:\n" + tail(w)
 }
 
 func TestDecode(t *testing.T) {

@@ -100,13 +100,17 @@ func (m *machine) isContainer(i int) bool {
 }
 
 // salvage closes what is open, after an error: lists keep the items they have,
-// unfinished dicts are dropped with their key, but for the outermost.
+// unfinished dicts are dropped with their key, but for the outermost. A dict
+// that was just begun counts as unfinished: its items may have followed.
 func (m *machine) salvage() value.Value {
 	open := m.openContainers()
 	if len(open) == 0 {
 		return value.Nil
 	}
-	dropped := false // whether the container inside the current one is
+	last := len(m.stack) - 1
+	kind, _ := m.h.Container(m.stack[last])
+	// dropped tells whether the value inside the current container is.
+	dropped := last != open[len(open)-1] && kind == value.Dict && m.h.Fresh(m.stack[last])
 	for k := len(open) - 1; k >= 0; k-- {
 		container, items := m.stack[open[k]], m.pending(open, k)
 		if dropped {

@@ -215,8 +215,11 @@ func (m *machine) bytes(op byte) error {
 	if err != nil {
 		return err
 	}
+	if err := m.w.skip(int64(n)); err != nil {
+		return err
+	}
 	m.push(m.h.New(value.Bytes))
-	return m.w.skip(int64(n))
+	return nil
 }
 
 func (m *machine) memoOp(op byte) error {
