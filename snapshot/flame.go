@@ -68,17 +68,9 @@ func (s *Snapshot) flamePaths(live []liveStack) []flamePath {
 	return paths
 }
 
-// path returns a stack outermost first, without the frames of the recording at
-// its innermost end unless there are no others.
+// path returns a trimmed stack outermost first.
 func (x *frameIndex) path(frames []FrameID) []FrameID {
-	inner := 0
-	for inner < len(frames) && x.class[frames[inner]]&classRecorder != 0 {
-		inner++
-	}
-	if inner == len(frames) {
-		inner = 0
-	}
-	frames = frames[inner:]
+	frames = x.trim(frames)
 	path := make([]FrameID, min(len(frames), maxFlameDepth))
 	for i := range path {
 		path[i] = x.canon[frames[len(frames)-1-i]]

@@ -36,18 +36,29 @@ func ParseBy(name string) (By, error) {
 	return 0, fmt.Errorf("cannot fold by %q: use %s", name, strings.Join(byNames[:], ", "))
 }
 
-// Functions of the rows for memory without a usable stack. Their File is "".
+// Functions of the rows for memory without a line of code. Their File is "".
 const (
 	AutogradThread = "(autograd thread)"    // allocated by a thread without Python, while others have stacks
 	NoStackKnown   = "(no stack)"           // no allocation of the history has a stack
 	OlderMemory    = "(before the history)" // allocated before recording began, without a stack
+	NativeCode     = "(native code)"        // C++ code without a name, or by file: of an unknown file
 )
+
+// IsPlaceholder reports whether the row stands for memory that has no line of
+// code: its Function is one of the names in parentheses above.
+func (r *Row) IsPlaceholder() bool {
+	switch r.Function {
+	case AutogradThread, NoStackKnown, OlderMemory, NativeCode:
+		return r.File == ""
+	}
+	return false
+}
 
 // A Row is a part of the live memory.
 type Row struct {
-	File     string // ByFile: "??" for C++ code of an unknown file
+	File     string // "" or "??" for C++ code of an unknown file
 	Line     int32  // 0 for ByFunction and ByFile
-	Function string // "" for ByFile
+	Function string // "" for ByFile, except for placeholders
 	Stack    StackID
 	Bytes    int64 // requested bytes
 	Count    int   // allocations
@@ -180,9 +191,12 @@ func (f *folder) classify(l liveStack) (Row, rowKey) {
 		row.Line = 0
 	case ByFile:
 		row.Line, row.Function = 0, ""
-		if row.File == "" {
-			row.File = "??"
+		if row.File == "??" {
+			row.File = ""
 		}
+	}
+	if row.File == "" && row.Function == "" {
+		row.Function = NativeCode
 	}
 	return row, rowKey{row.File, row.Function, row.Line, f.stackKey(frames)}
 }

@@ -162,6 +162,22 @@ func (x *frameIndex) innermost(frames []FrameID) (FrameID, bool) {
 	return 0, false
 }
 
+// Trimmed returns the frames of a stack, innermost first, without those of the
+// recording at its innermost end, unless there are no others. The result must
+// not be changed.
+func (s *Snapshot) Trimmed(id StackID) []FrameID {
+	return s.frameIndex().trim(s.Stacks.Frames(id))
+}
+
+func (x *frameIndex) trim(frames []FrameID) []FrameID {
+	for i, f := range frames {
+		if x.class[f]&classRecorder == 0 {
+			return frames[i:]
+		}
+	}
+	return frames
+}
+
 // FrameText renders a frame as "file.py:12 function" for a terminal or a log:
 // a file that is not known ("" or "??") and a line of 0 are left out, and
 // control and other invisible characters are escaped.

@@ -24,7 +24,8 @@ const epochFloor = 1_000_000_000_000
 // Moment finds a moment of the history:
 //
 //	end, start       after the last event, before the first
-//	peak             the first event at which requested bytes are highest
+//	peak             the first event at which requested bytes are highest, as far
+//	                 as the history reaches; an error when there is none
 //	oom              the last allocation that failed
 //	12345            after that event, counted from 0
 //	+1.5s, 300ms     that long after the first event
@@ -41,6 +42,9 @@ func (t *Timeline) Moment(spec string) (Moment, error) {
 	case "start":
 		return t.momentAt("start", -1), nil
 	case "peak":
+		if t.History == HistoryNone {
+			return Moment{}, errors.New("the peak is not known: no history was recorded; use end")
+		}
 		return t.momentAt("peak", t.Peak.Event), nil
 	case "oom":
 		return t.lastOOM()

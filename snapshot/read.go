@@ -52,11 +52,14 @@ func OpenWith(path string, o Options) (*Snapshot, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadFile(f, o)
+	return readFile(f, o)
 }
 
 // Read reads a snapshot from r, see Open.
 func Read(r io.Reader, o Options) (*Snapshot, error) {
+	if f, ok := r.(*input.File); ok {
+		return readFile(f, o) // opened and recognised by the command line
+	}
 	name := o.Name
 	if name == "" {
 		name = "-"
@@ -66,11 +69,10 @@ func Read(r io.Reader, o Options) (*Snapshot, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadFile(f, o)
+	return readFile(f, o)
 }
 
-// ReadFile reads a snapshot from a file that was opened and recognised.
-func ReadFile(f *input.File, o Options) (*Snapshot, error) {
+func readFile(f *input.File, o Options) (*Snapshot, error) {
 	switch f.Kind {
 	case input.Pickle, input.SnapshotJSON, input.SegmentListJSON:
 	default:

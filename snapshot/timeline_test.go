@@ -286,7 +286,7 @@ func TestHostileSizes(t *testing.T) {
 		h.Partial = partial
 		tl := h.timeline()
 		checkTimeline(t, tl)
-		table := h.Fold(tl, mustMoment(t, tl, "peak"), ByLine)
+		table := h.Fold(tl, mustMoment(t, tl, "start"), ByLine)
 		if table.Total != tl.Peak.Bytes {
 			t.Errorf("fold %d, peak %d", table.Total, tl.Peak.Bytes)
 		}
@@ -308,7 +308,7 @@ func TestSeveralDevices(t *testing.T) {
 		if tl.History != HistoryNone || len(tl.Allocations) != 0 {
 			t.Errorf("an idle device has %v history, %d allocations", tl.History, len(tl.Allocations))
 		}
-		if h.Fold(tl, mustMoment(t, tl, "peak"), ByLine).Total != 0 || h.Flame(tl, mustMoment(t, tl, "end"), 10).Bytes != 0 {
+		if h.Fold(tl, mustMoment(t, tl, "start"), ByLine).Total != 0 || h.Flame(tl, mustMoment(t, tl, "end"), 10).Bytes != 0 {
 			t.Error("an idle device holds memory")
 		}
 	}
