@@ -50,7 +50,7 @@ func TestFold(t *testing.T) {
 			{train, 0, "step", 2, 450, 3}, {"", 0, AutogradThread, 6, 50, 2}, {data, 0, "load", 4, 50, 1},
 			{"??", 0, "at::detail::empty_generic()", 5, 7, 1}}},
 		{"by file", foldable(), "6", ByFile, []Row{
-			{train, 0, "", 2, 450, 3}, {"", 0, AutogradThread, 6, 50, 2}, {data, 0, "", 4, 50, 1}, {"??", 0, "", 5, 7, 1}}},
+			{train, 0, "", 2, 450, 3}, {"", 0, AutogradThread, 6, 50, 2}, {data, 0, "", 4, 50, 1}, {"", 0, NativeCode, 5, 7, 1}}},
 		{"by stack", foldable(), "6", ByStack, []Row{
 			{train, 7, "step", 2, 300, 1}, {train, 7, "step", 1, 100, 1}, {data, 1, "load", 4, 50, 1}, {train, 8, "step", 3, 50, 1},
 			{"", 0, AutogradThread, 6, 30, 1}, {"", 0, AutogradThread, 0, 20, 1}, {"??", 0, "at::detail::empty_generic()", 5, 7, 1}}},
@@ -58,7 +58,7 @@ func TestFold(t *testing.T) {
 		{"the start", foldable(), "start", ByLine, nil},
 		{"older memory", foldable().older(), "start", ByLine, []Row{{train, 7, "step", 1, 4, 1}, {"", 0, OlderMemory, 0, 3, 1}}},
 		{"older memory at the end", foldable().older(), "end", ByFile, []Row{
-			{train, 0, "", 2, 454, 4}, {"", 0, AutogradThread, 6, 50, 2}, {data, 0, "", 4, 50, 1}, {"??", 0, "", 5, 7, 1}, {"", 0, OlderMemory, 0, 3, 1}}},
+			{train, 0, "", 2, 454, 4}, {"", 0, AutogradThread, 6, 50, 2}, {data, 0, "", 4, 50, 1}, {"", 0, NativeCode, 5, 7, 1}, {"", 0, OlderMemory, 0, 3, 1}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -286,7 +286,7 @@ func TestHostileSizes(t *testing.T) {
 		h.Partial = partial
 		tl := h.timeline()
 		checkTimeline(t, tl)
-		table := h.Fold(tl, mustMoment(t, tl, "start"), ByLine)
+		table := h.Fold(tl, mustMoment(t, tl, "peak"), ByLine)
 		if table.Total != tl.Peak.Bytes {
 			t.Errorf("fold %d, peak %d", table.Total, tl.Peak.Bytes)
 		}
