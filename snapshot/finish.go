@@ -78,7 +78,7 @@ func (b *builder) keyHint(root value.Value) string {
 	}
 	hint := " (its keys:"
 	for i := 0; i < len(items) && i < 10; i += 2 {
-		hint += " " + units.Ellipsis(b.text(items[i]), shownName)
+		hint += " " + units.Safe(units.Ellipsis(b.text(items[i]), shownName))
 	}
 	if len(items) > 10 {
 		hint += " …"
