@@ -52,6 +52,7 @@ type builder struct {
 	warned  map[string]bool
 	clean   map[uint32]string // names of frames as valid UTF-8, by string id
 	scratch []FrameID
+	recent  [1 << recentBits]recentStack
 
 	// lastPair is the pool_id that was seen last, and lastPool its index.
 	lastPair value.Value

@@ -104,18 +104,50 @@ func (b *builder) stack(v value.Value) (StackID, error) {
 	if len(items) > maxStackFrames {
 		return NoStack, fmt.Errorf("a stack of %d frames is over the limit of %d", len(items), maxStackFrames)
 	}
+	recent := b.recentStack(items)
+	if !slices.Equal(recent.items, items) {
+		frames, err := b.framesOf(items)
+		if err != nil {
+			return NoStack, err
+		}
+		recent.items = append(recent.items[:0], items...)
+		recent.id = b.internStack(frames)
+	}
+	id := recent.id
+	b.h.Replace(v, value.MakeExt(classStack, int(id)))
+	return id, nil
+}
+
+// recentStack is where the id of a list with these items is kept. PyTorch writes
+// a new list for every allocation but shares the frames in it: the same items
+// are the same stack, and need not be looked at one by one.
+func (b *builder) recentStack(items []value.Value) *recentStack {
+	hash := uint64(len(items))
+	for _, item := range items {
+		hash = (hash ^ uint64(item)) * 0x9E3779B97F4A7C15
+	}
+	return &b.recent[hash>>(64-recentBits)]
+}
+
+const recentBits = 10
+
+type recentStack struct {
+	items []value.Value
+	id    StackID
+}
+
+// framesOf returns the frames of a list, valid until the next call.
+func (b *builder) framesOf(items []value.Value) ([]FrameID, error) {
 	frames := b.scratch[:0]
 	for i, item := range items {
 		id, err := b.frameOf(item)
 		if err != nil {
-			return NoStack, fmt.Errorf("[%d]: %w", i, err)
+			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
 		frames = append(frames, id)
 	}
 	b.scratch = frames
-	id := b.internStack(frames)
-	b.h.Replace(v, value.MakeExt(classStack, int(id)))
-	return id, nil
+	return frames, nil
 }
 
 // frameOf returns the frame an item of a stack stands for: a record, a dict
