@@ -118,12 +118,20 @@ func (m *machine) run() (value.Value, error) {
 			pos++
 			stack = append(stack, *m.memo.At(i))
 		case opLongBinGet:
-			i := int(binary.LittleEndian.Uint32(buf[pos:]))
-			if i >= memoized {
-				goto slow
+			// Stacks are long runs of this opcode: carry out a run at once.
+			for {
+				i := int(binary.LittleEndian.Uint32(buf[pos:]))
+				if i >= memoized {
+					goto slow
+				}
+				pos += 4
+				stack = append(stack, *m.memo.At(i))
+				if buf[pos] != opLongBinGet || end-pos < lookahead {
+					break
+				}
+				at = pos
+				pos++
 			}
-			pos += 4
-			stack = append(stack, *m.memo.At(i))
 		case opMemoize:
 			if len(stack) <= fence {
 				err = errUnderflow
