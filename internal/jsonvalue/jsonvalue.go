@@ -39,6 +39,8 @@ type reader struct {
 	shaper value.Shaper
 	stack  []value.Value
 	open   []container
+
+	scratch []byte
 }
 
 // container is an object or array that is being read: its items are on the
@@ -82,6 +84,10 @@ func (m *reader) document() error {
 
 // next reads one token.
 func (m *reader) next() error {
+	switch m.dec.PeekKind() {
+	case '"', '0':
+		return m.text() // a Token would allocate for each
+	}
 	tok, err := m.dec.ReadToken()
 	if err != nil {
 		return err
@@ -91,10 +97,6 @@ func (m *reader) next() error {
 		m.push(value.Nil)
 	case 't', 'f':
 		m.push(value.MakeBool(tok.Bool()))
-	case '"':
-		m.push(value.MakeStr(m.h.Strings.InternString(tok.String())))
-	case '0':
-		return m.number(tok.String())
 	case '{', '[':
 		m.open = append(m.open, container{start: len(m.stack), object: tok.Kind() == '{'})
 	default:
@@ -105,16 +107,31 @@ func (m *reader) next() error {
 
 func (m *reader) push(v value.Value) { m.stack = append(m.stack, v) }
 
-func (m *reader) number(text string) error {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+// text reads a string or a number.
+func (m *reader) text() error {
+	v, err := m.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if v.Kind() == '0' {
+		return m.number(v)
+	}
+	// An error is only about invalid UTF-8, which is replaced.
+	m.scratch, _ = jsontext.AppendUnquote(m.scratch[:0], v)
+	m.push(value.MakeStr(m.h.Strings.Intern(m.scratch)))
+	return nil
+}
+
+func (m *reader) number(text []byte) error {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		m.push(m.h.MakeInt(n))
 		return nil
 	}
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
 		m.push(m.h.MakeUint(n))
 		return nil
 	}
-	f, err := strconv.ParseFloat(text, 64)
+	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil {
 		return fmt.Errorf("a number is out of range")
 	}
