@@ -227,6 +227,26 @@ func TestBrowserFlameAndMap(t *testing.T) {
 	p.quiet()
 }
 
+// The flame graph without native frames still accounts for every byte.
+func TestBrowserFlameHasNoGaps(t *testing.T) {
+	s := fakeSnapshot()
+	root := s.Devices[0].Moments[0].Flame
+	root.Children = append(root.Children, &Flame{Frame: native, Bytes: 20 << 20, Count: 2})
+	root.Bytes += 20 << 20
+	p := openPage(t, s, 1280)
+	boxes := `Array.from(document.querySelectorAll("#d0-peak .flame i")).filter(i => i.style.top === "19px")`
+	for mode, want := range map[string]string{"python": "(native code)", "user": "(libraries and native code)", "all": "at::empty"} {
+		eval[bool](p, `document.querySelector("#d0-peak [data-kinds=`+mode+`]").click() || true`)
+		if !eval[bool](p, boxes+`.some(i => i.textContent === "`+want+`")`) {
+			t.Errorf("%s: no box says %q", mode, want)
+		}
+		if gap := eval[float64](p, `document.querySelector("#d0-peak .flame").clientWidth - `+boxes+`.reduce((n, i) => n + i.offsetWidth + 1, 0)`); gap > 3 || gap < -3 {
+			t.Errorf("%s: the boxes below the root leave %.0f pixels", mode, gap)
+		}
+	}
+	p.quiet()
+}
+
 func TestBrowserOnAPhone(t *testing.T) {
 	s := fakeSnapshot()
 	s.Name = "checkpoints/a-rather-long-directory-name/" + strings.Repeat("rank", 30) + ".pickle"

@@ -13,7 +13,7 @@ const (
 	maxBlocks     = 8000  // blocks of segment maps
 	maxFlameNodes = 6000  // nodes of flame graphs
 	maxRows       = 400   // rows of tables
-	maxMarks      = 240   // marks on curves
+	maxMoments    = 3     // tables and flame graphs of a device
 	maxStackNodes = 40000 // nodes of the tree that holds all stacks
 
 	textBudget = 800 << 10 // bytes of names, once for the HTML and once for the data
@@ -48,18 +48,19 @@ type deviceData struct {
 }
 
 type pointData struct {
-	Event int   `json:"event"`
-	Time  int64 `json:"time"`
-	Bytes int64 `json:"bytes"`
+	Event int    `json:"event"`
+	Time  int64  `json:"time"`
+	Bytes int64  `json:"bytes"`
+	Label string `json:"label"`
 }
 
 type markData struct {
-	Kind  string `json:"kind"`
-	Label string `json:"label"`
-	Event int    `json:"event"`
-	End   int    `json:"end,omitempty"`
-	Time  int64  `json:"time"`
-	Till  int64  `json:"till,omitempty"`
+	Kind  MarkKind `json:"kind"`
+	Label string   `json:"label"`
+	Event int      `json:"event"`
+	End   int      `json:"end,omitempty"`
+	Time  int64    `json:"time"`
+	Till  int64    `json:"till,omitempty"`
 }
 
 // flame is a tree in preorder: Children[i] says how many of the following
@@ -220,6 +221,9 @@ func (b *builder) segmentMap(groups []segGroup) *mapData {
 				line, stack := int32(-1), int32(0)
 				if bl.State < InactiveSplit {
 					line, stack = b.line(bl.Stack), b.stack(bl.Stack)
+					if bl.Unnamed != "" {
+						line = b.frame(Frame{Function: bl.Unnamed, Kind: SpecialFrame})
+					}
 				}
 				d.Line = append(d.Line, line)
 				d.Stack = append(d.Stack, stack)

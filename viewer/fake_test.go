@@ -26,8 +26,8 @@ var (
 	native  = Frame{Function: "at::empty", Kind: NativeFrame}
 )
 
-// fakeSnapshot is a small report with every part in it: two devices, one with
-// a history, marks, two pools, all block states, settings and annotations.
+// fakeSnapshot is a small report with every part in it: three devices, one
+// with a history and one with nothing, marks, two pools, all block states, settings and annotations.
 func fakeSnapshot() Snapshot {
 	return Snapshot{
 		Name: "runs/rank0.pickle.zst", Format: "pickle protocol 4, zstd", Bytes: 123456, Version: "v0.0.0-test",
@@ -36,7 +36,7 @@ func fakeSnapshot() Snapshot {
 		Annotations: []Annotation{{Name: "## forward ##", Device: 0, Start: 10, End: 500}, {Name: "open", Device: -1, Start: 700, Open: true}},
 		Warnings:    []string{"device 0: one block has no address"},
 		Stacks:      fakeStacks{1: {native, linear, call, forward, train}, 2: {call, forward, train}},
-		Devices:     []Device{fakeDevice(), {Name: "Device 1", Short: "Device 1", History: History{State: "none"}, Verdict: Verdict{"note", "Nothing here."}}},
+		Devices:     []Device{fakeDevice(), {Name: "Device 1", Short: "Device 1", Stats: Stats{Reserved: 4096, Allocated: 4096, Segments: 1, Blocks: 1}, History: History{State: "none"}, Verdict: Verdict{"note", "Nothing to say."}}, {Name: "Device 2", Short: "Device 2", History: History{State: "none"}}},
 	}
 }
 
@@ -82,11 +82,13 @@ func fakeDevice() Device {
 		{Name: "end", Title: "At the end", Point: Point{9, 9000, 31 * mib}, Total: 31 * mib, Rows: []Row{{Frame: forward, Bytes: 31 * mib, Count: 3, Stack: 2}}},
 	}
 	d.Segments = []Segment{
-		{Addr: 0x7f0000000000, Bytes: 30 * mib, Blocks: []Block{{20 * mib, 20 * mib, 1, Allocated}, {10 * mib, 0, 0, InactiveSplit}}},
-		{Addr: 0x7f0010000000, Bytes: 20 * mib, Blocks: []Block{{20 * mib, 0, 0, Releasable}}},
-		{Addr: 0x7f0020000000, Bytes: 2 * mib, Small: true, Blocks: []Block{{2 * mib, 1 * mib, 2, PendingFree}}},
-		{Addr: 0xff00000000000000, Bytes: 12 * mib, Pool: "(0, 1)", Stream: "0x5", Expandable: true, Blocks: []Block{{10 * mib, 10 * mib, 2, Allocated}, {2 * mib, 0, 0, ExpandableFree}}},
+		{Addr: 0x7f0000000000, Bytes: 30 * mib, Blocks: []Block{{Size: 20 * mib, Requested: 20 * mib, Stack: 1, State: Allocated}, {Size: 10 * mib, Requested: 0, Stack: 0, State: InactiveSplit}}},
+		{Addr: 0x7f0010000000, Bytes: 20 * mib, Blocks: []Block{{Size: 20 * mib, Requested: 0, Stack: 0, State: Releasable}}},
+		{Addr: 0x7f0020000000, Bytes: 2 * mib, Small: true, Blocks: []Block{{Size: 2 * mib, Requested: 1 * mib, Stack: 2, State: PendingFree}}},
+		{Addr: 0xff00000000000000, Bytes: 12 * mib, Pool: "(0, 1)", Stream: "0x5", Expandable: true, Blocks: []Block{{Size: 10 * mib, Requested: 10 * mib, Stack: 2, State: Allocated}, {Size: 2 * mib, Requested: 0, Stack: 0, State: ExpandableFree}}},
 	}
+	d.Failure = &Failure{Event: 8, Of: 2, Asked: 2 << 30, Reserved: 64 * mib, Requested: 35 * mib, DeviceFree: 1 << 30}
+	d.Moments = append(d.Moments, Moment{Name: "oom", Title: "At the out-of-memory", Point: Point{8, 8000, 35 * mib}, Total: 35 * mib, Rows: []Row{{Frame: native, Bytes: 35 * mib, Count: 5, Stack: 1}}})
 	d.Verdict = summarize(&d)
 	return d
 }
@@ -130,11 +132,13 @@ func hugeDevice(n int, name func(int) string) Device {
 	}
 	end := m
 	end.Name = "end"
-	d.Moments = []Moment{m, end}
+	oom := m
+	oom.Name = "oom"
+	d.Moments = []Moment{m, end, oom}
 	for i := range 20000 {
 		seg := Segment{Addr: uint64(i) << 30, Bytes: 1 << 30, Pool: name(i % 100), Stream: units.Exact(int64(i % 7))}
 		for j := range 8 {
-			seg.Blocks = append(seg.Blocks, Block{1 << 27, 1 << 27, uint32(i%3000 + 1), BlockState(j % int(numStates))})
+			seg.Blocks = append(seg.Blocks, Block{Size: 1 << 27, Requested: 1 << 27, Stack: uint32(i%3000 + 1), State: BlockState(j % int(numStates))})
 		}
 		d.Segments = append(d.Segments, seg)
 	}

@@ -8,22 +8,50 @@ import (
 func headline(d *Device) []number {
 	st, h := d.Stats, d.History
 	peak := number{Name: "Peak", Text: "unknown", Sub: "no history recorded", Main: true}
+	if h.CutOff {
+		peak.Sub = "history not reached"
+	}
 	end := number{Name: "End", Main: true, Raw: st.Requested, Text: units.Bytes(st.Requested), Exact: units.Exact(st.Requested), Sub: "requested, when dumped"}
-	reservedSub := "at the end"
+	reservedSub := h.when()
 	if h.Known() {
 		peak = number{Name: "Peak", Main: true, Raw: h.Peak.Bytes, Text: units.Bytes(h.Peak.Bytes), Exact: units.Exact(h.Peak.Bytes), Sub: "requested, " + eventText(h.Peak)}
 		end.Raw, end.Text, end.Exact = h.End, units.Bytes(h.End), units.Exact(h.End)
 		reservedSub = "peak " + units.Bytes(h.PeakReserved.Bytes)
+		if h.LowerBound() {
+			peak.Name, reservedSub = "Peak, at least", "peak at least "+units.Bytes(h.PeakReserved.Bytes)
+		}
 	}
-	free := st.Free()
+	if h.OpenEnd {
+		// The cards that follow come from the segments, which tell of a later
+		// moment than the last event that was read.
+		end = number{Name: "Last event read", Main: true, Raw: h.Last, Text: units.Bytes(h.Last), Exact: units.Exact(h.Last), Sub: "requested, at least"}
+		reservedSub = h.when()
+	}
+	inBlocks := "in blocks, " + h.when()
+	if st.PendingFree > 0 {
+		inBlocks = "and " + units.Bytes(st.PendingFree) + " pending free"
+	}
+	free, freeSub, splitSub := st.Free(), units.Percent(st.Free(), st.Reserved)+" of reserved", "free, but in gaps"
+	if h.OpenEnd {
+		freeSub, splitSub = freeSub+", "+h.when(), "in gaps, "+h.when()
+	}
 	return []number{
 		peak,
 		end,
 		{Name: "Reserved", Main: true, Raw: st.Reserved, Text: units.Bytes(st.Reserved), Exact: units.Exact(st.Reserved), Sub: reservedSub},
-		{Name: "Allocated", Raw: st.Allocated, Text: units.Bytes(st.Allocated), Exact: units.Exact(st.Allocated), Sub: "in blocks, at the end"},
-		{Name: "Cached free", Raw: free, Text: units.Bytes(free), Exact: units.Exact(free), Sub: units.Percent(free, st.Reserved) + " of reserved"},
-		{Name: "Inactive split", Raw: st.InactiveSplit, Text: units.Bytes(st.InactiveSplit), Exact: units.Exact(st.InactiveSplit), Sub: "free, but in gaps"},
+		{Name: "Allocated", Raw: st.Allocated, Text: units.Bytes(st.Allocated), Exact: units.Exact(st.Allocated), Sub: inBlocks},
+		{Name: "Cached free", Raw: free, Text: units.Bytes(free), Exact: units.Exact(free), Sub: freeSub},
+		{Name: "Inactive split", Raw: st.InactiveSplit, Text: units.Bytes(st.InactiveSplit), Exact: units.Exact(st.InactiveSplit), Sub: splitSub},
 	}
+}
+
+// when names the moment that the segments tell of. It is the end of the history
+// unless that is missing.
+func (h History) when() string {
+	if h.OpenEnd {
+		return "when dumped"
+	}
+	return "at the end"
 }
 
 func eventText(p Point) string {
@@ -82,6 +110,18 @@ func historyAccounts(d *Device) []account {
 	}
 	row := func(name string, n int64, meaning string) account {
 		return account{name, units.Bytes(n), units.Exact(n), meaning}
+	}
+	if h.OpenEnd {
+		return []account{
+			row("peak requested", h.Peak.Bytes, "At least: the highest point of what was read, first reached "+peakText(h.Peak)+"."),
+			row("peak reserved", h.PeakReserved.Bytes, "At least: the highest point of what was read, first reached "+peakText(h.PeakReserved)+"."),
+			row("last requested", h.Last, "At least: where the requested curve stands at the last event read."),
+			row("last reserved", h.LastReserved, "At least: where the reserved curve stands at the last event read."),
+			row("baseline requested", h.Baseline, "At least: requested before the first event, as far as the events read prove it."),
+			row("baseline reserved", h.BaselineReserved, "At least: reserved before the first event."),
+			row("unreconciled", h.Unreconciled, "Bytes on which the events that were read contradict each other."),
+			{"events read", units.Count(d.Stats.Events), units.Count(d.Stats.Events), "Entries of the history, in the order they happened. Newer ones are missing."},
+		}
 	}
 	return []account{
 		row("peak requested", h.Peak.Bytes, "The highest point of the requested curve, first reached "+peakText(h.Peak)+"."),

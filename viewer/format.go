@@ -26,3 +26,12 @@ func plural(n int, noun string) string {
 	}
 	return units.Count(n) + " " + noun + "s"
 }
+
+// joinAnd lists names as in a sentence: "a, b and c".
+func joinAnd(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}

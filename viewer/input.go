@@ -74,8 +74,25 @@ type Device struct {
 	HasTime  bool // the events carry times
 	Moments  []Moment
 	Segments []Segment
+	Failure  *Failure // the last allocation that failed; nil when none did
 	Verdict  Verdict
 	Duration int64 // µs from the first to the last event
+}
+
+// Idle reports whether there is nothing to show of the device.
+func (d *Device) Idle() bool {
+	return d.Stats.Reserved == 0 && d.Stats.Segments == 0 && d.Stats.Events == 0
+}
+
+// Failure is an allocation for which there was no memory, and the state at that
+// moment.
+type Failure struct {
+	Event      int
+	Of         int   // how many there are in the history
+	Asked      int64 // bytes
+	Reserved   int64
+	Requested  int64 // by live allocations
+	DeviceFree int64 // as the device reported it; 0 when not recorded
 }
 
 // Stats are the accounts of the end state; DESIGN section 2 defines them.
@@ -101,8 +118,15 @@ type History struct {
 	RingSize             int64 // the history's maximum length, 0 when unknown
 	Overflowed           bool  // the file says that older events were lost
 	SegmentsOnly         bool  // the file is a bare segment list
-	OpenEnd              bool  // the end of the history is missing
+	OpenEnd              bool  // the newest events are missing: the file broke off within the history
+	Last, LastReserved   int64 // where both curves stand at the last event that was read
+	CutOff               bool  // the file broke off before it came to a history
+	Damaged              bool  // the file could not be read to its end, whatever that cost
 }
+
+// LowerBound reports whether the peak may have been higher than the highest
+// point that is known.
+func (h History) LowerBound() bool { return h.State == "truncated" }
 
 // Known reports whether there are events to speak of.
 func (h History) Known() bool { return h.State == "complete" || h.State == "truncated" }
@@ -123,15 +147,25 @@ type CurvePoint struct {
 
 // Mark is a moment or range worth marking on the curve.
 type Mark struct {
-	Kind       string // "oom", "annotate", "snapshot", "range"
+	Kind       MarkKind
 	Label      string
 	Event, End int   // End > Event for a range
 	Time, Till int64 // µs since the first event
 }
 
+// MarkKind says what a mark stands for.
+type MarkKind string
+
+const (
+	MarkOOM      MarkKind = "oom"      // an allocation failed
+	MarkAnnotate MarkKind = "annotate" // the program annotated the history
+	MarkRange    MarkKind = "range"    // a named range of the program (record_function)
+	MarkSnapshot MarkKind = "snapshot" // a snapshot was taken
+)
+
 // Moment is the live set at one moment, folded.
 type Moment struct {
-	Name  string // "peak", "end"
+	Name  string // "peak", "end", "oom"
 	Title string // "At the peak"
 	Point Point
 	Total int64
@@ -171,6 +205,7 @@ type Block struct {
 	Size, Requested int64
 	Stack           uint32
 	State           BlockState
+	Unnamed         string // what to call it when its stack names no line, as in the tables
 }
 
 // BlockState is what a block is used for.

@@ -8,14 +8,8 @@ import (
 	"github.com/snapview/snapview/snapshot"
 )
 
-// How many marks of a kind are worth drawing.
-const (
-	maxDumpMarks = 24
-	maxRanges    = 160
-)
-
-// newMarks collects what is worth marking on a device's curve, the most
-// telling first: a curve with too many marks loses the last of them.
+// newMarks collects what is worth marking on a device's curve, kind by kind and
+// in order of events.
 func newMarks(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRange, c clock) []Mark {
 	var ooms, notes, dumps []Mark
 	for i := range d.Events {
@@ -23,14 +17,14 @@ func newMarks(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRange
 		m := Mark{Event: i, Time: c.since(e.Time)}
 		switch e.Action {
 		case snapshot.OOM:
-			m.Kind, m.Label = "oom", oomLabel(i, e)
+			m.Kind, m.Label = MarkOOM, oomLabel(i, e.Size, e.DeviceFree())
 			ooms = append(ooms, m)
 		case snapshot.AnnotateMark:
-			m.Kind, m.Label = "annotate", annotation(s, e)
+			m.Kind, m.Label = MarkAnnotate, annotation(s, e)
 			notes = append(notes, m)
 		case snapshot.SnapshotMark, snapshot.WorkspaceSnapshot:
 			if i < len(d.Events)-1 { // the last one is the dump itself
-				m.Kind, m.Label = "snapshot", "snapshot"
+				m.Kind, m.Label = MarkSnapshot, "snapshot taken"
 				dumps = append(dumps, m)
 			}
 		}
@@ -38,9 +32,6 @@ func newMarks(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRange
 	marks := append(ooms, notes...)
 	if c.runs() {
 		marks = append(marks, rangeMarks(d, ranges, c)...)
-	}
-	if len(dumps) > maxDumpMarks {
-		dumps = nil // a program that dumps all the time; the lines would hide the curve
 	}
 	return append(marks, dumps...)
 }
@@ -97,14 +88,11 @@ func rangeMarks(d *snapshot.Device, ranges []annotationRange, c clock) []Mark {
 			continue
 		}
 		from, till := max(r.from, c.first), min(r.till, c.last)
-		m := Mark{Kind: "range", Label: r.name, Event: at(from), End: min(at(till), len(d.Events)-1), Time: c.since(from), Till: c.since(till)}
+		m := Mark{Kind: MarkRange, Label: r.name, Event: at(from), End: min(at(till), len(d.Events)-1), Time: c.since(from), Till: c.since(till)}
 		if m.End > m.Event {
 			out = append(out, m)
 		}
 	}
-	// Where they cannot all be drawn, the longest say most.
-	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(b.End-b.Event, a.End-a.Event) })
-	out = out[:min(len(out), maxRanges)]
 	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
 	return out
 }

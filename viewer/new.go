@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/snapshot"
 )
 
@@ -69,15 +68,26 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 	c := newClock(d)
 	out.HasTime, out.Duration = c.runs(), c.last-c.first
 	out.History = newHistory(s, t, c)
+	end := "At the end"
+	if t.OpenEnd {
+		end = "At the last event read"
+	}
 	if out.History.Known() {
 		for _, p := range t.Curve(share(maxPoints, devices, 200)) {
 			out.Curve = append(out.Curve, CurvePoint{p.Event, c.since(p.Time), p.Requested, p.Reserved})
 		}
+		if n := len(out.Curve); n > 0 {
+			out.History.Last, out.History.LastReserved = out.Curve[n-1].Requested, out.Curve[n-1].Reserved
+		}
 		out.Marks = newMarks(s, d, ranges, c)
+		out.Failure = newFailure(t, out.Marks)
 		out.addMoment(s, t, "peak", "At the peak", devices, c)
 	}
-	out.addMoment(s, t, "end", "At the end", devices, c)
-	out.Segments = newSegments(s, d)
+	out.addMoment(s, t, "end", end, devices, c)
+	if out.Failure != nil {
+		out.addMoment(s, t, "oom", "At the out-of-memory", devices, c)
+	}
+	out.Segments = newSegments(s, t)
 	out.Verdict = summarize(&out)
 	return out
 }
@@ -100,6 +110,9 @@ func newHistory(s *snapshot.Snapshot, t *snapshot.Timeline, c clock) History {
 		Unreconciled: t.Unreconciled, UnreconciledReserved: t.UnreconciledReserved,
 		RingSize: t.Device.RingSize, Overflowed: t.Device.Overflowed,
 		OpenEnd: t.OpenEnd, SegmentsOnly: s.Source.SegmentsOnly,
+		Damaged: s.Partial != nil,
+		// PyTorch writes settings and annotations after the events.
+		CutOff: s.Partial != nil && len(t.Device.Events) == 0 && !s.Settings.Present && len(s.Annotations) == 0,
 	}
 }
 
@@ -116,7 +129,7 @@ func (d *Device) addMoment(s *snapshot.Snapshot, t *snapshot.Timeline, spec, tit
 	for _, r := range table.Rows {
 		out.Rows = append(out.Rows, Row{Frame: newFrame(r.File, r.Function, r.Line), Bytes: r.Bytes, Count: r.Count, Stack: uint32(r.Stack)})
 	}
-	out.Flame = newFlame(s.Flame(t, m, share(maxFlameNodes, 2*devices, 150)))
+	out.Flame = newFlame(s.Flame(t, m, share(maxFlameNodes, maxMoments*devices, 150)))
 	d.Moments = append(d.Moments, out)
 }
 
@@ -128,6 +141,9 @@ func newFlame(n *snapshot.FlameNode) *Flame {
 	return f
 }
 
+// nativeCode is the label of C++ frames whose function is not known.
+const nativeCode = "(native code)"
+
 func isSpecial(name string) bool {
 	switch name {
 	case snapshot.AutogradThread, snapshot.NoStackKnown, snapshot.OlderMemory, snapshot.FlameRoot, snapshot.FlameOther:
@@ -137,7 +153,7 @@ func isSpecial(name string) bool {
 }
 
 // newFrame adds whose code a frame is. C++ frames without debug information
-// have the file "??" in the file and none here.
+// have the file "??" in the file and none here, and some have no function.
 func newFrame(file, function string, line int32) Frame {
 	raw := snapshot.Frame{File: file, Function: function, Line: line}
 	f := Frame{File: file, Function: function, Line: line}
@@ -148,6 +164,9 @@ func newFrame(file, function string, line int32) Frame {
 		f.Kind = NativeFrame
 		if file == "??" {
 			f.File, f.Line = "", 0
+		}
+		if function == "" || function == "??" {
+			f.Function = nativeCode
 		}
 	case raw.IsLibrary():
 		f.Kind = LibraryFrame
@@ -174,7 +193,9 @@ func (c clock) since(us int64) int64 {
 	return us - c.first
 }
 
-func newSegments(s *snapshot.Snapshot, d *snapshot.Device) []Segment {
+func newSegments(s *snapshot.Snapshot, t *snapshot.Timeline) []Segment {
+	d := t.Device
+	unnamed := newUnnamed(t)
 	out := make([]Segment, len(d.Segments))
 	blocks := make([]Block, 0, len(d.Blocks))
 	for i := range d.Segments {
@@ -183,7 +204,11 @@ func newSegments(s *snapshot.Snapshot, d *snapshot.Device) []Segment {
 		own := d.SegmentBlocks(i)
 		for j := range own {
 			b := &own[j]
-			blocks = append(blocks, Block{b.Size, b.Requested, uint32(b.Stack), blockState(b, seg, len(own))})
+			block := Block{Size: b.Size, Requested: b.Requested, Stack: uint32(b.Stack), State: blockState(b, seg, len(own))}
+			if _, ok := s.UserFrame(b.Stack); !ok && b.State != snapshot.Inactive {
+				block.Unnamed = unnamed.label(seg.FirstBlock+int32(j), b.Stack)
+			}
+			blocks = append(blocks, block)
 		}
 		out[i] = Segment{
 			Addr: seg.Addr, Bytes: seg.Total, Small: seg.Small, Expandable: seg.Expandable,
@@ -191,6 +216,34 @@ func newSegments(s *snapshot.Snapshot, d *snapshot.Device) []Segment {
 		}
 	}
 	return out
+}
+
+// unnamed calls blocks whose stack names no line what snapshot.Fold calls them.
+type unnamed struct {
+	older  map[int32]bool // blocks older than a truncated history
+	stacks bool           // other allocations have stacks
+}
+
+func newUnnamed(t *snapshot.Timeline) unnamed {
+	u := unnamed{older: map[int32]bool{}}
+	for i := range t.Allocations {
+		a := &t.Allocations[i]
+		u.stacks = u.stacks || a.Stack != snapshot.NoStack
+		if a.Block >= 0 && a.Born == snapshot.BeforeHistory && t.History == snapshot.HistoryTruncated {
+			u.older[a.Block] = true
+		}
+	}
+	return u
+}
+
+func (u unnamed) label(block int32, stack snapshot.StackID) string {
+	switch {
+	case stack == snapshot.NoStack && u.older[block]:
+		return snapshot.OlderMemory
+	case u.stacks:
+		return snapshot.AutogradThread
+	}
+	return snapshot.NoStackKnown
 }
 
 // blockState adds to a free block what can be done with it, as in
@@ -221,14 +274,4 @@ func streamName(s *snapshot.Snapshot, i uint16) string {
 		return ""
 	}
 	return "0x" + strconv.FormatUint(s.Streams[i], 16)
-}
-
-// oomLabel words an out-of-memory event.
-func oomLabel(i int, e *snapshot.Event) string {
-	s := fmt.Sprintf("Out of memory at event %s: %s were requested while the device had %s free",
-		units.Count(i), units.Bytes(e.Size), units.Bytes(e.DeviceFree()))
-	if e.DeviceFree() > e.Size {
-		s += ", so a limit set for the process was reached"
-	}
-	return s
 }

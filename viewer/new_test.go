@@ -75,8 +75,8 @@ func TestNewSnapshot(t *testing.T) {
 		t.Errorf("the private segment is %+v", s)
 	}
 	want := []Mark{
-		{Kind: "oom", Label: "Out of memory at event 4: 30.0 MiB were requested while the device had 1.00 MiB free", Event: 4, Time: 300},
-		{Kind: "annotate", Label: "epoch 2", Event: 3, Time: 250},
+		{Kind: "oom", Label: "Out of memory at event 4: 30.0 MiB were asked for while the device had 1.00 MiB free", Event: 4, Time: 300},
+		{Kind: MarkAnnotate, Label: "epoch 2", Event: 3, Time: 250},
 		{Kind: "range", Label: "step", Event: 1, End: 5, Time: 100, Till: 400},
 	}
 	if !slices.Equal(d.Marks, want) {
@@ -85,7 +85,7 @@ func TestNewSnapshot(t *testing.T) {
 	if len(in.Annotations) != 2 || in.Annotations[0].End != 400 || in.Annotations[1].End != 200 {
 		t.Errorf("annotations are %+v", in.Annotations)
 	}
-	if len(d.Moments) != 2 || d.Moments[0].Total != 20*mib || d.Moments[0].Rows[0].File != "/home/ml/train.py" || d.Moments[0].Rows[0].Kind != UserFrame {
+	if len(d.Moments) != 3 || d.Moments[0].Total != 20*mib || d.Moments[0].Rows[0].File != "/home/ml/train.py" || d.Moments[0].Rows[0].Kind != UserFrame {
 		t.Errorf("moments are %+v", d.Moments)
 	}
 	st := in.Stacks.Stack(d.Moments[0].Rows[0].Stack)

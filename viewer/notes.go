@@ -35,7 +35,11 @@ func deviceNotes(d *Device, v *deviceView) []note {
 	h := d.History
 	if h.Known() {
 		out = append(out, reconcileNote(h))
-		out = append(out, note{"ok", "Curve and tables count requested bytes (what tensors asked for); the accounts of the end also count blocks, which are rounded up. Peaks of allocated and active bytes need a replay of the allocator and are not shown here."})
+		how := "Curve and tables count requested bytes (what tensors asked for); the accounts of the end also count blocks, which are rounded up. Peaks of allocated and active bytes need a replay of the allocator and are not shown here."
+		if h.OpenEnd {
+			how = "Curve and tables count requested bytes (what tensors asked for) up to the last event read; cards and accounts that say \"when dumped\" come from the segments, which tell of the later moment of the dump, and count blocks, which are rounded up."
+		}
+		out = append(out, note{"ok", how})
 	}
 	out = append(out, stackNotes(d)...)
 	out = append(out, v.reductions...)
@@ -46,7 +50,7 @@ func deviceNotes(d *Device, v *deviceView) []note {
 func reconcileNote(h History) note {
 	switch {
 	case h.OpenEnd:
-		return note{"bad", "The end of the history is missing, so it cannot be checked against the segments: the curve and the memory older than the history are lower bounds."}
+		return note{"bad", "The end of the history is missing, so it cannot be checked against the segments."}
 	case h.Unreconciled != 0 || h.UnreconciledReserved != 0:
 		return note{"bad", fmt.Sprintf("The replayed history and the segments disagree by %s requested and %s reserved (unreconciled). Trust the accounts of the end; take the curve with care.", units.Exact(h.Unreconciled), units.Exact(h.UnreconciledReserved))}
 	}
@@ -55,10 +59,19 @@ func reconcileNote(h History) note {
 
 func historyNote(d *Device) note {
 	h := d.History
+	if h.CutOff {
+		return note{"bad", "The file breaks off before its history, if it has one: there is no curve and no peak, and segments may be missing."}
+	}
 	switch h.State {
 	case "complete":
 		return note{"ok", fmt.Sprintf("The history is complete: its %s begin with an empty allocator, so the peak is exact.", plural(d.Stats.Events, "event"))}
 	case "truncated":
+		if h.OpenEnd {
+			return note{"bad", fmt.Sprintf("The file breaks off within the history: %s of it could be read, and its newest events are missing. The peak may have come later, and all bytes on the curve and in the tables are the least there can have been.", plural(d.Stats.Events, "event"))}
+		}
+		if h.Damaged && h.Baseline == 0 && h.BaselineReserved == 0 && !h.Overflowed {
+			return note{"note", fmt.Sprintf("The file could not be read to its end. The %s that were read begin with an empty allocator and lead to the state of the segments, so probably none is missing.", plural(d.Stats.Events, "event"))}
+		}
 		why := "recording began late, or older events were pushed out of the ring"
 		if h.Overflowed {
 			why = "the file says that older events were pushed out of the ring"
@@ -90,12 +103,11 @@ func stackNotes(d *Device) []note {
 				without += r.Bytes
 			}
 		}
-		when := "At the " + m.Name
 		if before > 0 {
-			out = append(out, note{"note", fmt.Sprintf("%s %s (%s) are older than the history and have no stack. Start recording before the model is built to see who holds them.", when, units.Bytes(before), units.Percent(before, m.Total))})
+			out = append(out, note{"note", fmt.Sprintf("%s, %s (%s) are older than the history and have no stack. Start recording before the model is built to see who holds them.", m.Title, units.Bytes(before), units.Percent(before, m.Total))})
 		}
 		if without > 0 {
-			out = append(out, note{"note", fmt.Sprintf("%s %s (%s) have no stack. _record_memory_history(context=\"all\", stacks=\"all\") records one for every allocation.", when, units.Bytes(without), units.Percent(without, m.Total))})
+			out = append(out, note{"note", fmt.Sprintf("%s, %s (%s) have no stack. _record_memory_history(context=\"all\", stacks=\"all\") records one for every allocation.", m.Title, units.Bytes(without), units.Percent(without, m.Total))})
 		}
 	}
 	return out

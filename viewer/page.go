@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"strconv"
+	"strings"
 
 	"github.com/snapview/snapview/internal/units"
 )
@@ -32,9 +33,11 @@ type pageView struct {
 	Notes                []note
 	Settings             []Setting
 	HasSettings          bool
+	NotReached           bool // the file broke off before the settings
 	MoreSettings         int
 	Devices              []*deviceView
 	LeftOut              []string // devices that are not drawn
+	Idle                 string   // devices without memory and events, in a sentence
 	Ranges               []rangeView
 	MoreRanges           int
 }
@@ -55,6 +58,8 @@ type deviceView struct {
 	CurveLabel      string // for screen readers
 	CurveNote       string
 	PeakText        string
+	MarkKeys        []markKey
+	When            string // the state of the segments: "at the end", "when dumped"
 	Moments         []momentView
 	Groups          []groupView
 	Accounts        []account
@@ -81,6 +86,7 @@ type momentView struct {
 	Name, Title string
 	Text, Exact string
 	When        string
+	Note        string
 	Raw         int64
 	Rows        []rowView
 	Rest        *rowView // what the rows beyond the limit hold together
@@ -98,6 +104,7 @@ type rowView struct {
 	CountText         string
 	Dir, Base, Line   string
 	Place             string // file:line, to copy
+	Where             string // instead of a place: "native code", "–"
 	Function          string
 	Node              int32
 	Frames            []frameView
@@ -138,9 +145,11 @@ func page(s *Snapshot) (*pageView, *pageData, error) {
 	p.Facts = facts(s, html)
 	p.addSettings(s, html)
 	p.addRanges(s, html)
-	n := min(len(s.Devices), maxDevices)
-	for i := range s.Devices {
-		d := &s.Devices[i]
+	p.NotReached = s.Partial != "" && !s.HasSettings
+	devices, idle := activeDevices(s.Devices)
+	p.Idle = idleSentence(idle, html)
+	n := min(len(devices), maxDevices)
+	for i, d := range devices {
 		if i >= maxDevices {
 			p.LeftOut = append(p.LeftOut, fmt.Sprintf("%s: reserved %s", html.name(d.Name), units.Bytes(d.Stats.Reserved)))
 			if i == 4*maxDevices {
@@ -170,22 +179,63 @@ func facts(s *Snapshot, t *texts) []string {
 	if s.Bytes > 0 {
 		out = append(out, units.Bytes(s.Bytes)+" of data")
 	}
-	out = append(out, plural(len(s.Devices), "device"))
-	if len(s.Devices) == 0 {
+	devices, idle := activeDevices(s.Devices)
+	if len(idle) > 0 {
+		out = append(out, fmt.Sprintf("%s of %s in use", units.Count(len(devices)), plural(len(s.Devices), "device")))
+	} else {
+		out = append(out, plural(len(devices), "device"))
+	}
+	if len(devices) == 0 {
 		return out
 	}
 	events := 0
-	state := s.Devices[0].History.State
-	for i := range s.Devices {
-		events += s.Devices[i].Stats.Events
-		if s.Devices[i].History.State != state {
+	state := devices[0].History.State
+	for _, d := range devices {
+		events += d.Stats.Events
+		if d.History.State != state {
 			state = "mixed"
 		}
 	}
 	if state == "none" || state == "state-only" {
 		return append(out, "history: "+state)
 	}
-	return append(out, "history: "+state+", "+plural(events, "event"))
+	text := "history: " + state + ", " + plural(events, "event")
+	if len(devices) > 1 {
+		text += " in all"
+	}
+	return append(out, text)
+}
+
+// activeDevices separates the devices that have something to show.
+func activeDevices(all []Device) (active, idle []*Device) {
+	for i := range all {
+		if d := &all[i]; d.Idle() {
+			idle = append(idle, d)
+		} else {
+			active = append(active, d)
+		}
+	}
+	return active, idle
+}
+
+// idleSentence names the devices that have nothing to show.
+func idleSentence(idle []*Device, t *texts) string {
+	const most = 8
+	var names []string
+	for i, d := range idle {
+		if i == most {
+			names = append(names, plural(len(idle)-most, "further device"))
+			break
+		}
+		names = append(names, t.name(d.Name))
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return names[0] + " held no memory, and no event was recorded on it."
+	}
+	return joinAnd(names) + " held no memory, and no events were recorded on them."
 }
 
 func (p *pageView) addSettings(s *Snapshot, t *texts) {
@@ -223,6 +273,7 @@ func device(d *Device, id string, devices int, b *builder, html *texts) (*device
 		ID: id, Name: html.name(d.Name), Short: html.name(d.Short),
 		Verdict: Verdict{d.Verdict.Tone, html.value(d.Verdict.Text)},
 		Numbers: headline(d), Parts: reservedParts(d.Stats),
+		When:         d.History.when(),
 		ReservedText: units.Bytes(d.Stats.Reserved), ReservedExact: units.Exact(d.Stats.Reserved),
 		Accounts: accounts(d.Stats), HistoryAccounts: historyAccounts(d),
 	}
@@ -232,6 +283,9 @@ func device(d *Device, id string, devices int, b *builder, html *texts) (*device
 	}
 	for i := range d.Moments {
 		v.addMoment(&d.Moments[i], data, devices, b, html)
+		if f := d.Failure; f != nil && f.Of > 1 && d.Moments[i].Name == "oom" {
+			v.Moments[i].Note = fmt.Sprintf("Memory ran out %s times in this history; this is the last one.", units.Count(f.Of))
+		}
 	}
 	v.addSegments(d, data, devices, b, html)
 	v.Notes = deviceNotes(d, v)
@@ -252,21 +306,22 @@ func (v *deviceView) addCurve(d *Device, data *deviceData, devices int, b *build
 	}
 	peak := d.History.Peak
 	data.Chart = json.RawMessage(chart)
-	data.Peak = &pointData{peak.Event, peak.Time, peak.Bytes}
 	v.HasChart, v.HasTime = true, d.HasTime
 	v.PeakText = "peak " + units.Bytes(peak.Bytes)
+	if d.History.LowerBound() {
+		v.PeakText = "peak at least " + units.Bytes(peak.Bytes)
+	}
+	data.Peak = &pointData{peak.Event, peak.Time, peak.Bytes, v.PeakText}
 	v.Static = drawStatic(pts, peak)
-	v.CurveLabel = fmt.Sprintf("Memory over the events of the history: requested bytes peak at %s after event %s and end at %s; reserved bytes peak at %s.",
-		units.Bytes(peak.Bytes), units.Count(peak.Event), units.Bytes(d.History.End), units.Bytes(d.History.PeakReserved.Bytes))
+	v.CurveLabel = fmt.Sprintf("Memory over the events of the history: requested bytes peak at %s %s and are %s at the last event; reserved bytes peak at %s.",
+		units.Bytes(peak.Bytes), peakText(peak), units.Bytes(pts[len(pts)-1].Requested), units.Bytes(d.History.PeakReserved.Bytes))
 	if len(pts) < d.Stats.Events {
 		v.CurveNote = fmt.Sprintf("Drawn with %s of %s; both peaks are exact.", plural(len(pts), "point"), plural(d.Stats.Events, "event"))
 	}
-	most := share(maxMarks, devices, 8)
-	for i, m := range d.Marks {
-		if i == most {
-			v.reductions = append(v.reductions, note{"note", fmt.Sprintf("%s are not drawn on the curve.", plural(len(d.Marks)-most, "further mark"))})
-			break
-		}
+	marks, legend, left := thinMarks(d.Marks, devices)
+	v.MarkKeys = legend
+	v.CurveNote = strings.TrimSpace(v.CurveNote + " " + left)
+	for _, m := range marks {
 		data.Marks = append(data.Marks, markData{m.Kind, b.texts.name(m.Label), m.Event, m.End, m.Time, m.Till})
 	}
 	return nil
@@ -302,7 +357,7 @@ func (v *deviceView) addMoment(m *Moment, data *deviceData, devices int, b *buil
 			mv.When = "before the first event"
 		}
 	}
-	most := share(maxRows, 2*devices, leastRows)
+	most := share(maxRows, maxMoments*devices, leastRows)
 	open := openStacks / devices
 	var rest Row
 	var largest int64 = 1
@@ -332,7 +387,7 @@ func (v *deviceView) addMoment(m *Moment, data *deviceData, devices int, b *buil
 	}
 	if m.Flame != nil && m.Flame.Bytes > 0 {
 		mv.HasFlame = true
-		data.Flames[m.Name] = b.flame(reduceFlame(m.Flame, share(maxFlameNodes, 2*devices, 150)))
+		data.Flames[m.Name] = b.flame(reduceFlame(m.Flame, share(maxFlameNodes, maxMoments*devices, 150)))
 	}
 	v.Moments = append(v.Moments, mv)
 }
@@ -342,7 +397,10 @@ func tableRow(r Row, total, largest int64, t *texts) rowView {
 		Raw: r.Bytes, Text: units.Bytes(r.Bytes), Exact: units.Exact(r.Bytes),
 		PercentText: units.Percent(r.Bytes, total), Percent: 100 * float64(r.Bytes) / float64(largest),
 		Count: r.Count, CountText: units.Count(r.Count),
-		Function: t.name(r.Function), Special: r.Kind == SpecialFrame,
+		Function: t.name(r.Function), Special: r.Kind == SpecialFrame, Where: "–",
+	}
+	if r.Kind == NativeFrame {
+		row.Where = "native code"
 	}
 	if r.File != "" {
 		file := t.name(r.File)

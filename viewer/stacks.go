@@ -26,7 +26,7 @@ func (x *snapshotStacks) frame(id snapshot.FrameID) Frame {
 }
 
 func (x *snapshotStacks) Stack(id uint32) []Frame {
-	ids := x.s.Stacks.Frames(snapshot.StackID(id))
+	ids := x.s.Trimmed(snapshot.StackID(id))
 	ids = ids[:min(len(ids), deepest)]
 	out := make([]Frame, len(ids))
 	for i, f := range ids {

@@ -95,7 +95,7 @@ func TestPlainHTMLHoldsTheAnswer(t *testing.T) {
 		"60.0 MiB", "62,914,560 B", // the peak
 		"31.0 MiB", "64.0 MiB", // end, reserved
 		"model.py", ":41", "_call_impl", // a row and its stack
-		"<svg", "peak 60.0 MiB", // the curve
+		"<svg", "peak at least 60.0 MiB", // the curve
 		"Free blocks that share their segment", // a definition
 		"max_split_size_mb:64", "## forward ##",
 		"The history is truncated",

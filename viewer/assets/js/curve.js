@@ -63,7 +63,7 @@ function startCurve(device) {
     o.series[0].areaStyle = { opacity: .13 };
     o.series[0].z = 3;
     o.series[0].markPoint = peakMark(device.peak, at(device.peak), extent(0, 100), ink, red);
-    o.series[0].markLine = lineMarks(marks, at, ink, soft, red);
+    o.series[0].markLine = lineMarks(marks, at, soft, red, css("--teal"));
     o.series[0].markArea = rangeMarks(marks, extent(0, 100), plotWidth(), axis === "time", soft);
     if (hasRanges) o.grid[0].top = "50";
     chart.setOption(o, { notMerge: true });
@@ -93,19 +93,20 @@ function peakMark(peak, x, span, ink, red) {
   var part = (x - span[0]) / (span[1] - span[0]), side = part > .92 ? "left" : part < .06 ? "right" : "top";
   return {
     symbol: "circle", symbolSize: 9, silent: true, itemStyle: { color: red, borderColor: "#fff", borderWidth: 1.5 },
-    label: { show: true, position: side, color: ink, fontWeight: 650, formatter: "peak " + bytes(peak.bytes), distance: 6, backgroundColor: css("--bg"), padding: [1, 4], borderRadius: 3 },
+    label: { show: true, position: side, color: ink, fontWeight: 650, formatter: peak.label, distance: 6, backgroundColor: css("--bg"), padding: [1, 4], borderRadius: 3 },
     data: [{ coord: [x, peak.bytes] }],
   };
 }
 
-// lineMarks draws OOMs in red and other single moments softly.
-function lineMarks(marks, at, ink, soft, red) {
+// lineMarks draws OOMs in red and other single moments softly, each kind as in
+// the legend below the chart.
+function lineMarks(marks, at, soft, red, teal) {
   return {
     symbol: "none", silent: true, animation: false,
     data: marks.filter(function (m) { return m.kind !== "range"; }).map(function (m) {
-      var oom = m.kind === "oom";
+      var oom = m.kind === "oom", note = m.kind === "annotate";
       return {
-        xAxis: at(m), lineStyle: { color: oom ? red : soft, type: oom ? "solid" : "dotted", width: oom ? 1.5 : 1, opacity: oom ? 1 : .7 },
+        xAxis: at(m), lineStyle: { color: oom ? red : note ? teal : soft, type: oom ? "solid" : note ? "dashed" : "dotted", width: oom ? 1.5 : 1, opacity: oom ? 1 : .7 },
         label: { show: oom, formatter: "OOM", color: red, fontWeight: 650, position: "end", distance: 3 },
       };
     }),

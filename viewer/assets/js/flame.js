@@ -135,14 +135,15 @@ function flameTree(flame) {
 
 // condense copies a tree without the frames of a kind above most: what they
 // called moves up to their caller, and equal frames there become one. Bytes
-// stay closed. It also sets parents and depths.
+// stay closed: stacks of which nothing is left are drawn as one box. It also
+// sets parents and depths.
 function condense(root, most) {
   function keeps(n) { return n.frame.kind <= most || n.frame.kind === 3; }
   function gather(list, into) {
     list.forEach(function (n) { if (keeps(n)) into.push(n); else gather(n.children, into); });
     return into;
   }
-  return (function copy(group, parent, depth) {
+  var tree = (function copy(group, parent, depth) {
     var first = group[0], n = { index: first.index, id: first.id, frame: first.frame, name: first.name, text: first.text, parent: parent, depth: depth, bytes: 0, count: 0 };
     var below = [], by = new Map();
     group.forEach(function (g) { n.bytes += g.bytes; n.count += g.count; gather(g.children, below); });
@@ -151,6 +152,19 @@ function condense(root, most) {
     n.children.sort(function (a, b) { return b.bytes - a.bytes || a.index - b.index; });
     return n;
   })([root], null, 0);
+  var rest = leftOver(root, tree, most ? "(native code)" : "(libraries and native code)");
+  if (rest) tree.children.push(rest);
+  return tree;
+}
+
+// leftOver is what the children of a condensed root lack of those of the whole
+// one, null when that is nothing.
+function leftOver(root, tree, name) {
+  var bytes = 0, count = 0;
+  root.children.forEach(function (c) { bytes += c.bytes; count += c.count; });
+  tree.children.forEach(function (c) { bytes -= c.bytes; count -= c.count; });
+  if (bytes <= 0) return null;
+  return { index: 0, id: -1, frame: { fn: name, file: "", line: 0, kind: 2 }, name: name, text: name, parent: tree, depth: 1, bytes: bytes, count: count, children: [] };
 }
 
 function flameTip(n, root) {
