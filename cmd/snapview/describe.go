@@ -50,7 +50,7 @@ func eventText(t *snapshot.Timeline, event int, time int64) string {
 
 // sinceStart is ", +1.5 s" after the first event, "" when times are missing.
 func sinceStart(t *snapshot.Timeline, time int64) string {
-	first := t.Device.Events[0].Time
+	first := firstTime(t)
 	if first == 0 || time < first {
 		return ""
 	}
@@ -59,12 +59,14 @@ func sinceStart(t *snapshot.Timeline, time int64) string {
 
 // historyText says what the answers about the past rest on.
 func historyText(t *snapshot.Timeline) string {
-	if !hasHistory(t) {
+	if len(t.Device.Events) == 0 {
 		return t.History.String()
 	}
-	events := t.Device.Events
-	text := t.History.String() + ", " + plural(len(events), "event")
-	if first, last := events[0].Time, events[len(events)-1].Time; first > 0 && last >= first {
+	text := t.History.String() + ", " + plural(len(t.Device.Events), "event")
+	if !hasHistory(t) {
+		return text + " but no allocation"
+	}
+	if first, last := timeSpan(t); first > 0 && last > first {
 		text += " over " + units.Duration(last-first)
 	}
 	return text
@@ -72,10 +74,18 @@ func historyText(t *snapshot.Timeline) string {
 
 // settingsText is how the allocator was configured, in one line: the
 // configuration given, or the settings that differ from PyTorch's defaults.
-func settingsText(s snapshot.Settings) string {
-	if !s.Present {
-		return "not in the file"
+func settingsText(s *snapshot.Snapshot) string {
+	switch {
+	case s.Settings.Present:
+		return setText(s.Settings)
+	case s.Partial != nil:
+		return "not reached"
 	}
+	return "not in the file"
+}
+
+// setText lists the settings in the form of PYTORCH_CUDA_ALLOC_CONF.
+func setText(s snapshot.Settings) string {
 	if s.Conf != "" {
 		return units.Safe(s.Conf)
 	}

@@ -52,3 +52,24 @@ func (d deviceFlag) pick(s *snapshot.Snapshot) ([]*snapshot.Device, error) {
 	}
 	return nil, usagef("--device %d: not in the file, which has device %s", d, strings.Join(have, ", "))
 }
+
+// isIdle reports whether a device never held memory and never failed to get
+// some: others were used, and this one is only listed.
+func isIdle(t *snapshot.Timeline) bool {
+	_, oom := lastOOM(t.Device)
+	return !oom && len(t.Device.Segments) == 0 && t.Peak.Bytes == 0 && t.PeakReserved.Bytes == 0
+}
+
+// withoutIdle leaves out the idle devices, unless one was asked for by name.
+func (d deviceFlag) withoutIdle(timelines []*snapshot.Timeline) []*snapshot.Timeline {
+	if d != allDevices {
+		return timelines
+	}
+	var busy []*snapshot.Timeline
+	for _, t := range timelines {
+		if !isIdle(t) {
+			busy = append(busy, t)
+		}
+	}
+	return busy
+}

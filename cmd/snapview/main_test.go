@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/snapview/snapview/internal/input"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"bytes": writeBytes,
 			"cut":   cutFile,
 			"gzip":  gzipFile,
+			"plain": decompress,
 			"zip":   zipFiles,
 		},
 	})
@@ -105,6 +107,16 @@ func gzipFile(ts *testscript.TestScript, _ bool, args []string) {
 	w := gzip.NewWriter(f)
 	_, err = w.Write(whole)
 	ts.Check(errors.Join(err, w.Close(), f.Close()))
+}
+
+// plain FROM TO decompresses a file.
+func decompress(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := input.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	whole, err := io.ReadAll(f)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), whole, 0o666))
 }
 
 // zip FILE NAME… makes an archive of small files of these names.

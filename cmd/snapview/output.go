@@ -127,12 +127,24 @@ func (c *contextWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// checkFolder tells, before the work begins, that a new file has no place.
+func checkFolder(path string) error {
+	folder := filepath.Dir(path)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: the folder %s does not exist; create it or name another file with -o", path, folder)
+	}
+	return nil
+}
+
 // checkOutput refuses to replace a file that is not an HTML page: a shell
 // pattern after -o would otherwise destroy the snapshot it matched first.
 func checkOutput(path string, inputs []string) error {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return checkFolder(path)
+	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil // a new file, or an error that writing will meet
+		return nil // an error that writing will meet
 	}
 	for _, in := range inputs {
 		if other, err := os.Stat(in); err == nil && os.SameFile(info, other) {

@@ -14,9 +14,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// summaryRowCount is how many lines of code the summary shows.
-const summaryRowCount = 3
-
 // reportOptions are what report adds to the common options.
 type reportOptions struct {
 	options
@@ -26,7 +23,7 @@ type reportOptions struct {
 func newReportOptions() *reportOptions { return &reportOptions{} }
 
 func (o *reportOptions) register(flags *pflag.FlagSet) {
-	o.options.register(flags, summaryRowCount, "`N` lines of code in the summary, 0 for all")
+	o.options.register(flags, tableRows, "`N` lines of code in the summary, 0 for all (default: as many as fit ten lines)")
 	flags.StringVarP(&o.out, "output", "o", "", "write to `FILE.html`, \"-\" for stdout (default: named after the input, here)")
 }
 
@@ -52,6 +49,9 @@ func runReport(cmd *cobra.Command, o *reportOptions, names []string) error {
 	u, err := o.start(cmd)
 	if err != nil {
 		return err
+	}
+	if o.out == "" && cmd.Flags().Changed("output") {
+		return usagef("-o: no name given; name a file, or leave -o out")
 	}
 	outputs, err := o.outputs(names)
 	if err != nil {
@@ -166,7 +166,7 @@ func writeReport(ctx context.Context, u *ui, o *reportOptions, name, output stri
 	if err != nil {
 		return summary{}, inFile(output, err)
 	}
-	return summarize(s, timelines, output, size)
+	return summarize(s, timelines, &o.options, output, size)
 }
 
 // reportToStdout writes the page to stdout and the summary to stderr.
@@ -182,7 +182,7 @@ func reportToStdout(ctx context.Context, u *ui, o *reportOptions, name string) e
 	if err := writePage(counter, s, timelines); err != nil {
 		return err
 	}
-	sum, err := summarize(s, timelines, "-", counter.n)
+	sum, err := summarize(s, timelines, &o.options, "-", counter.n)
 	if err != nil {
 		return err
 	}

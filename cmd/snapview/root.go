@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,6 +45,7 @@ func newRoot() *cobra.Command {
 		Long:  rootLong,
 		Example: `  snapview snapshot.pickle
   snapview top snapshot.pickle --at peak`,
+		Version:       currentVersion().Version,
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -57,11 +59,23 @@ func newRoot() *cobra.Command {
 		},
 	}
 	o.register(root.Flags())
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetVersionTemplate(currentVersion().String() + "\n")
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newReport(), newStats(), newTop(), newVersion())
 	return root
+}
+
+// flagError is the message about a flag that could not be parsed.
+func flagError(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := invalid.GetFlag()
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand
+		}
+		return usagef("%s %s: %w; see %s --help", name, invalid.GetValue(), invalid.Unwrap(), cmd.CommandPath())
+	}
+	return usagef("%w; see %s --help", err, cmd.CommandPath())
 }
 
 // checkBareArgs tells a mistyped command from a file that is not there.
@@ -83,40 +97,23 @@ func checkBareArgs(cmd *cobra.Command, args []string) error {
 type options struct {
 	json    bool
 	device  deviceFlag
-	rows    int
+	rows    rowsFlag
 	partial bool
 	colour  string
 }
 
 func (o *options) register(flags *pflag.FlagSet, rows int, rowsHelp string) {
 	o.device = allDevices
+	o.rows.n = rows
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.Var(&o.device, "device", "only device `N`")
-	flags.IntVarP(&o.rows, "rows", "n", rows, rowsHelp)
+	flags.VarP(&o.rows, "rows", "n", rowsHelp)
 	flags.BoolVar(&o.partial, "partial", false, "use what can be read of a truncated or damaged file")
 	flags.StringVar(&o.colour, "color", "auto", "`WHEN` to colour the text: auto, always or never")
 }
 
-func (o *options) check() error {
-	if o.rows < 0 {
-		return usagef("-n %d: a number of rows cannot be negative; 0 shows all", o.rows)
-	}
-	return nil
-}
-
-// limit cuts n rows to what -n allows.
-func (o *options) limit(n int) int {
-	if o.rows == 0 {
-		return n
-	}
-	return min(n, o.rows)
-}
-
 // start checks the options and returns where to write.
 func (o *options) start(cmd *cobra.Command) (*ui, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	return newUI(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), o.colour)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/snapshot"
 )
 
 const ellipsis = "…"
@@ -18,6 +19,9 @@ const unknownFile = "??"
 func location(file string, line int32, function string, width int) string {
 	file, function = units.Safe(file), units.Safe(function)
 	if file == "" || file == unknownFile {
+		if function == "" {
+			function = snapshot.NativeCode
+		}
 		return cutRight(function, width)
 	}
 	tail := ""

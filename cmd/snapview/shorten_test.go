@@ -23,6 +23,8 @@ func TestLocation(t *testing.T) {
 		{file, 0, "", 20, "…/example/model.py"},
 		{"model.py", 45, "a_very_long_function_name", 30, "model.py:45 a_very_long_funct…"},
 		{"", 0, "(no stack)", 30, "(no stack)"},
+		{"", 0, "", 30, "(native code)"},
+		{"??", 0, "", 30, "(native code)"},
 		{"", 0, "at::native::empty_strided_cuda", 12, "at::native:…"},
 		{"/x/模型.py", 1, "f", 12, "模型.py:1 f"},
 		{"evil\x1b[2J.py", 1, "f", 40, `evil\x1b[2J.py:1 f`},

@@ -22,7 +22,7 @@ torch.cuda.memory_stats(), and the peak of the recorded history.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return runStats(cmd, o, args[0]) },
 	}
-	o.register(cmd.Flags(), 0, "at most `N` devices, 0 for all")
+	o.register(cmd.Flags(), 0, "the first `N` devices, 0 for all (default all)")
 	return cmd
 }
 
@@ -31,23 +31,15 @@ func runStats(cmd *cobra.Command, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	s, err := u.open(name, o)
+	s, timelines, err := u.openTimelines(name, o)
 	if err != nil {
 		return err
 	}
-	devices, err := o.device.pick(s)
-	if err != nil {
-		return inFile(name, err)
-	}
-	devices = devices[:o.limit(len(devices))]
-	timelines := make([]*snapshot.Timeline, len(devices))
-	for i, d := range devices {
-		timelines[i] = s.Timeline(d)
-	}
+	shown := timelines[:o.rows.limit(len(timelines))]
 	if o.json {
-		return writeJSON(u.out, statsJSON(s, timelines))
+		return writeJSON(u.out, statsJSON(s, shown))
 	}
-	_, err = fmt.Fprint(u.out, u.statsText(s, timelines))
+	_, err = fmt.Fprint(u.out, u.statsText(s, shown, len(timelines)-len(shown)))
 	return err
 }
 
@@ -79,13 +71,25 @@ type deviceStats struct {
 	Segments         int        `json:"segments"`
 	Blocks           int        `json:"blocks"`
 	Events           int        `json:"events"`
+	FirstTime        int64      `json:"first_time_us,omitempty"` // absent when the file has no times
+	LastTime         int64      `json:"last_time_us,omitempty"`
 	History          string     `json:"history"`
 	Unreconciled     int64      `json:"unreconciled_bytes"`
 	Peak             *peakStats `json:"peak,omitempty"` // absent without a history
+	OOM              []oomEvent `json:"oom"`
 }
 
-// peakStats are the maxima of the recorded history. The requested and the
-// reserved curve reach theirs at different events.
+// An oomEvent is an allocation that failed.
+type oomEvent struct {
+	Event      int   `json:"event"`
+	Time       int64 `json:"time_us"`
+	Requested  int64 `json:"requested_bytes"`
+	DeviceFree int64 `json:"device_free_bytes"` // as the device said
+}
+
+// peakStats are the maxima of the recorded history, or the state of the dump
+// where that is higher. The requested and the reserved curve reach theirs at
+// different events.
 type peakStats struct {
 	Requested     int64 `json:"requested_bytes"`
 	Reserved      int64 `json:"reserved_bytes"`
@@ -119,61 +123,147 @@ func accounts(t *snapshot.Timeline) deviceStats {
 		Segments: a.Segments, Blocks: a.Blocks, Events: a.Events,
 		History: t.History.String(), Unreconciled: t.Unreconciled,
 	}
+	d.FirstTime, d.LastTime = timeSpan(t)
 	if hasHistory(t) {
+		requested, reserved := peaks(t)
 		d.Peak = &peakStats{
-			Requested: t.Peak.Bytes, Reserved: t.PeakReserved.Bytes,
-			Event: t.Peak.Event, Time: t.Peak.Time,
-			ReservedEvent: t.PeakReserved.Event, ReservedTime: t.PeakReserved.Time,
+			Requested: requested.Bytes, Reserved: reserved.Bytes,
+			Event: requested.Event, Time: requested.Time,
+			ReservedEvent: reserved.Event, ReservedTime: reserved.Time,
 		}
 	}
+	d.OOM = oomEvents(t.Device)
 	return d
+}
+
+func oomEvents(d *snapshot.Device) []oomEvent {
+	list := []oomEvent{}
+	for i := range d.Events {
+		if e := &d.Events[i]; e.Action == snapshot.OOM {
+			list = append(list, oomEvent{i, e.Time, e.Size, e.DeviceFree()})
+		}
+	}
+	return list
 }
 
 // hasHistory reports whether allocations were recorded as they happened.
 // Without that a peak would be a guess.
 func hasHistory(t *snapshot.Timeline) bool { return t.History >= snapshot.HistoryTruncated }
 
-func (u *ui) statsText(s *snapshot.Snapshot, timelines []*snapshot.Timeline) string {
+// peaks are the highest requested and reserved bytes that the file proves. Where
+// the end of the history is missing, the state of the dump may be higher than
+// any event that was read; such a point lies one event past the last.
+func peaks(t *snapshot.Timeline) (requested, reserved snapshot.Point) {
+	requested, reserved = t.Peak, t.PeakReserved
+	if !t.OpenEnd {
+		return requested, reserved
+	}
+	_, last := timeSpan(t)
+	past := len(t.Device.Events)
+	if t.EndRequested > requested.Bytes {
+		requested = snapshot.Point{Event: past, Time: last, Bytes: t.EndRequested}
+	}
+	if t.EndReserved > reserved.Bytes {
+		reserved = snapshot.Point{Event: past, Time: last, Bytes: t.EndReserved}
+	}
+	return requested, reserved
+}
+
+// pointText says where a peak lies.
+func pointText(t *snapshot.Timeline, p snapshot.Point) string {
+	if p.Event >= len(t.Device.Events) {
+		return "after the events read"
+	}
+	return eventText(t, p.Event, p.Time)
+}
+
+// statsText prints the accounts; more devices were left out.
+func (u *ui) statsText(s *snapshot.Snapshot, timelines []*snapshot.Timeline, more int) string {
 	var b strings.Builder
 	b.WriteString(u.partialLine(s))
 	b.WriteString(sourceLine(s) + "\n")
 	for _, t := range timelines {
-		fmt.Fprintf(&b, "\n%s\n%s", u.style(bold, fmt.Sprintf("device %d", t.Device.Index)), accountsTable(t))
+		b.WriteString("\n" + u.deviceAccounts(t, fmt.Sprintf("device %d", t.Device.Index)))
+	}
+	if more > 0 {
+		b.WriteString("\n" + ellipsis + " " + plural(more, "more device") + "\n")
 	}
 	if s.Host != nil {
-		fmt.Fprintf(&b, "\n%s\n%s", u.style(bold, "pinned host memory"), accountsTable(s.Timeline(s.Host)))
+		b.WriteString("\n" + u.deviceAccounts(s.Timeline(s.Host), "pinned host memory"))
 	}
 	if len(timelines) == 0 {
 		b.WriteString("\nno device holds memory or has a history\n")
 	}
-	b.WriteString("\nallocator settings: " + cutRight(settingsText(s.Settings), u.width-20) + "\n")
+	settings := append([]string{"allocator settings: "}, afterCommas(settingsText(s))...)
+	b.WriteString("\n" + strings.Join(wrap(settings, u.width-2), "\n  ") + "\n")
 	return b.String()
+}
+
+// deviceAccounts are the accounts of a device under its name, or one line when
+// there is nothing to account for.
+func (u *ui) deviceAccounts(t *snapshot.Timeline, name string) string {
+	if !isIdle(t) {
+		return u.style(bold, name) + "\n" + u.accountsTable(t)
+	}
+	history := "no history"
+	if len(t.Device.Events) > 0 {
+		history = "history " + historyText(t)
+	}
+	return u.style(bold, name) + ": no memory, " + history + "\n"
 }
 
 // accountsTable is the accounts of one device for reading: a name, the size in
 // the unit that suits it, the exact bytes and a remark.
-func accountsTable(t *snapshot.Timeline) string {
+func (u *ui) accountsTable(t *snapshot.Timeline) string {
 	a := t.Device.Stats()
+	room := u.width - accountsWidth(t)
 	table := newTable(left, right, right, left)
 	size := func(name string, bytes int64, remark string) {
 		table.row("  "+name, units.Bytes(bytes), units.Exact(bytes), remark)
 	}
+	// A remark that only explains a name gives way on a narrow terminal.
+	explained := func(name string, bytes int64, remark string) {
+		if units.Width(remark) > room {
+			remark = ""
+		}
+		size(name, bytes, remark)
+	}
 	size("reserved", a.Reserved, plural(a.Segments, "segment")+", "+plural(a.Blocks, "block"))
-	size("allocated", a.Allocated, "held by tensors")
-	size("active", a.Active, "allocated and pending free")
-	size("requested", a.Requested, "what the tensors asked for")
-	size("rounding waste", a.RoundingWaste, "allocated, not asked for")
-	size("pending free", a.PendingFree, "freed, still used by a stream")
-	size("inactive split", a.InactiveSplit, "free, between used blocks")
-	size("releasable", a.Releasable, "free, empty_cache returns it")
-	size("expandable free", a.ExpandableFree, "free, in expandable segments")
-	size("largest free block", a.LargestFreeBlock, "the largest free piece")
+	explained("allocated", a.Allocated, "held by tensors")
+	explained("active", a.Active, "allocated + pending free")
+	explained("requested", a.Requested, "asked for, of the active")
+	explained("rounding waste", a.RoundingWaste, "allocated, not asked for")
+	explained("pending free", a.PendingFree, "freed, used by a stream")
+	explained("inactive split", a.InactiveSplit, "free, between used ones")
+	explained("releasable", a.Releasable, "free, for empty_cache()")
+	explained("expandable free", a.ExpandableFree, "free, expandable segments")
+	explained("largest free block", a.LargestFreeBlock, "most a request can reuse")
 	if hasHistory(t) {
-		size("peak requested", t.Peak.Bytes, eventText(t, t.Peak.Event, t.Peak.Time))
-		size("peak reserved", t.PeakReserved.Bytes, eventText(t, t.PeakReserved.Event, t.PeakReserved.Time))
+		requested, reserved := peaks(t)
+		size("peak requested"+atLeastName(t), requested.Bytes, pointText(t, requested))
+		size("peak reserved"+atLeastName(t), reserved.Bytes, pointText(t, reserved))
 	}
 	if t.Unreconciled != 0 {
-		size("unreconciled", t.Unreconciled, "history and segments disagree by this")
+		explained("unreconciled", t.Unreconciled, "history against segments")
 	}
 	return table.String() + "  history: " + historyText(t) + "\n"
+}
+
+// accountsWidth is the width of the columns before the remarks, with their gaps.
+func accountsWidth(t *snapshot.Timeline) int {
+	name := len("  largest free block")
+	if hasHistory(t) {
+		name = max(name, len("  peak requested"+atLeastName(t)))
+	}
+	_, reserved := peaks(t)
+	return name + len("1.00 GiB") + len(units.Exact(max(reserved.Bytes, t.EndReserved))) + 3*columnGap
+}
+
+// atLeastName follows the name of a peak that may have been higher before or
+// after what was recorded.
+func atLeastName(t *snapshot.Timeline) string {
+	if t.History == snapshot.HistoryTruncated {
+		return ", at least"
+	}
+	return ""
 }

@@ -9,21 +9,22 @@ import (
 	"github.com/snapview/snapview/snapshot"
 )
 
-// summaryLines is the longest summary that fits a glance. -n can ask for more.
-const summaryLines = 10
+// summaryLength is how many lines fit a glance. -n can ask for more.
+const summaryLength = 10
 
 // A summary is what report prints: where the report is and the headline numbers.
 type summary struct {
 	snapshot  *snapshot.Snapshot
-	timelines []*snapshot.Timeline
-	tops      []deviceTop // at the peak, or at the end when no peak is known
-	report    string      // path, "-" for stdout
-	size      int64       // of the report, bytes
+	all       []*snapshot.Timeline // of the report's devices
+	timelines []*snapshot.Timeline // of those that are worth a word
+	tops      []deviceTop          // at the peak, or at the end when no peak is known
+	report    string               // path, "-" for stdout
+	size      int64                // of the report, bytes
 }
 
-func summarize(s *snapshot.Snapshot, timelines []*snapshot.Timeline, report string, size int64) (summary, error) {
-	sum := summary{snapshot: s, timelines: timelines, report: report, size: size}
-	for _, t := range timelines {
+func summarize(s *snapshot.Snapshot, all []*snapshot.Timeline, o *options, report string, size int64) (summary, error) {
+	sum := summary{snapshot: s, all: all, timelines: o.device.withoutIdle(all), report: report, size: size}
+	for _, t := range sum.timelines {
 		at := "end"
 		if hasHistory(t) {
 			at = "peak"
@@ -46,7 +47,7 @@ type reportJSON struct {
 }
 
 func (sum summary) json(o *options) reportJSON {
-	out := reportJSON{Report: sum.report, Bytes: sum.size, snapshotStats: statsJSON(sum.snapshot, sum.timelines), Top: []topTable{}}
+	out := reportJSON{Report: sum.report, Bytes: sum.size, snapshotStats: statsJSON(sum.snapshot, sum.all), Top: []topTable{}}
 	for _, t := range sum.tops {
 		out.Top = append(out.Top, t.json(sum.snapshot, o))
 	}
@@ -55,31 +56,27 @@ func (sum summary) json(o *options) reportJSON {
 
 // text is the summary for reading. It is about the device that reserves most.
 func (sum summary) text(u *ui, o *options) string {
-	var head, tail []string
+	var head, tail, rows []string
 	if sum.snapshot.Partial != nil {
 		head = append(head, strings.TrimSuffix(u.partialLine(sum.snapshot), "\n"))
 	}
 	head = append(head, sourceLine(sum.snapshot))
-	var rows []string
 	if main, ok := sum.heaviest(); ok {
 		t := sum.timelines[main]
-		head = append(head, u.summaryLine("device", sum.deviceText(main)))
+		head = append(head, u.summaryLines("device", sum.deviceText(main))...)
+		end := u.summaryLines(endName(sum.snapshot), endText(t))
 		if hasHistory(t) {
-			head = append(head, u.summaryLine("peak", peakText(t)))
-			tail = append(tail, u.summaryLine("end", endText(t)))
+			head = append(head, u.summaryLines("peak", peakText(t))...)
+			head = append(head, u.summaryLines("seen", seenText(t))...)
+			tail = append(tail, end...)
 		} else {
-			head = append(head, u.summaryLine("end", endText(t)))
+			head = append(head, end...)
 		}
-		if oom, ok := lastOOM(t.Device); ok {
-			tail = append(tail, u.summaryLine("oom", oomText(t.Device, oom)))
-		}
-		tail = append(tail, u.summaryLine("free", freeText(t.Device.Stats())))
-		if hint := hintText(sum.snapshot.Settings, t.Device.Stats()); hint != "" {
-			tail = append(tail, u.summaryLine("hint", hint))
-		}
-		rows = u.summaryRows(sum.tops[main].table, o, summaryLines-len(head)-len(tail)-1)
+		tail = append(tail, u.summaryLines("oom", sum.oomText(t))...)
+		tail = append(tail, u.summaryLines("free", freeText(t.Device.Stats()))...)
+		rows = u.summaryRows(sum.tops[main].table, o, summaryLength-len(head)-len(tail)-1)
 	} else {
-		head = append(head, u.summaryLine("device", "none holds memory or has a history"))
+		head = append(head, u.summaryLines("device", []string{"none holds memory or has a history"})...)
 	}
 	if sum.report != "-" {
 		tail = append(tail, u.style(bold, "report  "+units.Safe(sum.report))+" ("+units.Bytes(sum.size)+")")
@@ -100,23 +97,40 @@ func (sum summary) heaviest() (index int, ok bool) {
 // summaryIndent is the width of the names at the left of a summary.
 const summaryIndent = 8
 
-func (u *ui) summaryLine(name, text string) string {
-	return u.style(bold, fmt.Sprintf("%-*s", summaryIndent, name)) + cutRight(text, u.width-summaryIndent)
+// summaryLines puts a name before parts, on as many lines as they need; none
+// when there are no parts.
+func (u *ui) summaryLines(name string, parts []string) []string {
+	if len(parts) == 0 {
+		return nil
+	}
+	lines := wrap(parts, u.width-summaryIndent)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("%-*s", summaryIndent, name) + lines[i]
+		if i == 0 {
+			lines[i] = u.style(bold, name) + lines[i][len(name):]
+		}
+		name = ""
+	}
+	return lines
 }
 
-// summaryRows are the heaviest lines, as many as room and -n allow.
+// summaryRows are the heaviest lines of code: as many as -n says, or else as
+// fit into room. What is left out gets a line of its own.
 func (u *ui) summaryRows(table snapshot.Table, o *options, room int) []string {
-	shown := o.limit(len(table.Rows))
-	if o.rows == summaryRowCount {
-		shown = min(shown, room)
+	shown, restShown := o.rows.limit(len(table.Rows)), true
+	if !o.rows.given {
+		shown, restShown = fitRows(len(table.Rows), room)
+	}
+	if len(table.Rows) == 0 {
+		return nil
 	}
 	numbers := newTable(right, right, left)
 	for _, r := range table.Rows[:shown] {
 		numbers.row(units.Bytes(r.Bytes), units.Percent(r.Bytes, table.Total),
 			location(r.File, r.Line, r.Function, u.width-summaryIndent-18-2*columnGap))
 	}
-	if shown == 0 {
-		return nil
+	if bytes, _ := rest(table, shown); restShown && shown < len(table.Rows) {
+		numbers.row(units.Bytes(bytes), units.Percent(bytes, table.Total), ellipsis+" "+plural(len(table.Rows)-shown, "more row"))
 	}
 	lines := strings.Split(strings.TrimSuffix(numbers.String(), "\n"), "\n")
 	for i := range lines {
@@ -125,30 +139,87 @@ func (u *ui) summaryRows(table snapshot.Table, o *options, room int) []string {
 	return lines
 }
 
+// fitRows is how many of n rows to show in room lines, at least one, and
+// whether there is room for a line about the others.
+func fitRows(n, room int) (shown int, restShown bool) {
+	if n <= room {
+		return n, false
+	}
+	const leastWithRest = 3
+	if room >= leastWithRest {
+		return room - 1, true
+	}
+	return min(n, max(room, 1)), false
+}
+
 // deviceText names the device that the summary is about, and the others.
-func (sum summary) deviceText(main int) string {
+func (sum summary) deviceText(main int) []string {
 	t := sum.timelines[main]
-	text := strconv.Itoa(t.Device.Index)
+	name := strconv.Itoa(t.Device.Index)
 	var others []string
 	for i, other := range sum.timelines {
 		if i != main {
 			others = append(others, strconv.Itoa(other.Device.Index))
 		}
 	}
+	parts := []string{name + "; "}
 	if len(others) > 0 {
-		text += " (also in the report: " + cutRight(strings.Join(others, ", "), 20) + ")"
+		parts[0] = name + " "
+		for i, other := range others {
+			switch {
+			case i == 0 && len(others) == 1:
+				other = "(also in the report: " + other + "); "
+			case i == 0:
+				other = "(also in the report: " + other + ", "
+			case i == len(others)-1:
+				other += "); "
+			default:
+				other += ", "
+			}
+			parts = append(parts, other)
+		}
 	}
-	return text + "; history " + historyText(t)
+	return append(parts, "history "+historyText(t))
 }
 
-func peakText(t *snapshot.Timeline) string {
-	return fmt.Sprintf("%s requested (%s), at most %s reserved", units.Bytes(t.Peak.Bytes),
-		eventText(t, t.Peak.Event, t.Peak.Time), units.Bytes(t.PeakReserved.Bytes))
+func peakText(t *snapshot.Timeline) []string {
+	least := ""
+	if t.History == snapshot.HistoryTruncated {
+		least = "at least "
+	}
+	requested, reserved := peaks(t)
+	return []string{
+		least + units.Bytes(requested.Bytes) + " requested ",
+		"(" + pointText(t, requested) + "); ",
+		"peak reserved " + least + units.Bytes(reserved.Bytes),
+	}
 }
 
-func endText(t *snapshot.Timeline) string {
+// seenText is the highest point among the events, which the lines of code below
+// it are about; nothing where that is the peak.
+func seenText(t *snapshot.Timeline) []string {
+	if requested, _ := peaks(t); requested == t.Peak {
+		return nil
+	}
+	return []string{units.Bytes(t.Peak.Bytes) + " requested in the events read ", "(" + pointText(t, t.Peak) + ")"}
+}
+
+// endName is what the state of the segments is called. In a file that is not
+// whole it is what was read of it, and the last event read is not the end.
+func endName(s *snapshot.Snapshot) string {
+	if s.Partial != nil {
+		return "dump"
+	}
+	return "end"
+}
+
+func endText(t *snapshot.Timeline) []string {
 	a := t.Device.Stats()
-	return fmt.Sprintf("%s requested, %s allocated, %s reserved", units.Bytes(a.Requested), units.Bytes(a.Allocated), units.Bytes(a.Reserved))
+	parts := []string{units.Bytes(a.Requested) + " requested, ", units.Bytes(a.Allocated) + " allocated, "}
+	if a.PendingFree > 0 {
+		parts = append(parts, units.Bytes(a.PendingFree)+" pending free, ")
+	}
+	return append(parts, units.Bytes(a.Reserved)+" reserved")
 }
 
 // lastOOM is the index of the last out-of-memory event.
@@ -161,36 +232,40 @@ func lastOOM(d *snapshot.Device) (event int, ok bool) {
 	return 0, false
 }
 
-func oomText(d *snapshot.Device, event int) string {
-	return fmt.Sprintf("asked for %s at event %s; see snapview top --at oom FILE",
-		units.Bytes(d.Events[event].Size), units.Count(event))
+// oomText is about the last allocation that failed: what is known of it, and
+// the command that shows who held memory then. Nothing if none failed.
+func (sum summary) oomText(t *snapshot.Timeline) []string {
+	event, ok := lastOOM(t.Device)
+	if !ok {
+		return nil
+	}
+	e := &t.Device.Events[event]
+	see := "see: snapview top --at oom "
+	if len(sum.timelines) > 1 {
+		see += fmt.Sprintf("--device %d ", t.Device.Index)
+	}
+	return []string{
+		"asked for " + units.Bytes(e.Size) + " at event " + units.Count(event) + ", ",
+		"device free " + units.Bytes(e.DeviceFree()) + "; ",
+		see + units.Safe(shellWord(sum.snapshot.Source.Name)),
+	}
 }
 
 // freeText tells how much of what is reserved nobody uses, and whether it can
 // be had back.
-func freeText(a snapshot.Stats) string {
+func freeText(a snapshot.Stats) []string {
 	free := a.InactiveSplit + a.Releasable + a.ExpandableFree
 	if free == 0 {
-		return "nothing of what is reserved"
+		return []string{"nothing of what is reserved"}
 	}
-	var parts []string
+	parts := []string{fmt.Sprintf("%s (%s): ", units.Bytes(free), units.Percent(free, a.Reserved))}
 	part := func(bytes int64, what string) {
 		if bytes > 0 {
-			parts = append(parts, units.Bytes(bytes)+" "+what)
+			parts = append(parts, units.Bytes(bytes)+" "+what+", ")
 		}
 	}
 	part(a.Releasable, "releasable")
 	part(a.InactiveSplit, "in gaps")
 	part(a.ExpandableFree, "expandable")
-	return fmt.Sprintf("%s (%s): %s, largest %s", units.Bytes(free), units.Percent(free, a.Reserved),
-		strings.Join(parts, ", "), units.Bytes(a.LargestFreeBlock))
-}
-
-// hintText is what to try when much memory lies between used blocks, from a
-// tenth of what is reserved; "" otherwise.
-func hintText(s snapshot.Settings, a snapshot.Stats) string {
-	if s.ExpandableSegments || a.InactiveSplit == 0 || a.InactiveSplit*10 < a.Reserved {
-		return ""
-	}
-	return "gaps between used blocks; try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+	return append(parts, "largest "+units.Bytes(a.LargestFreeBlock))
 }

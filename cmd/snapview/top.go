@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// tableRows is how many rows of a table are printed unless -n says otherwise.
+const tableRows = 20
+
 // topOptions are what top adds to the common options.
 type topOptions struct {
 	options
@@ -26,11 +29,7 @@ func newTop() *cobra.Command {
 --by frame    the innermost line of any kind
 --by function, file, stack
 
---at end      the moment of the snapshot (default)
---at peak     the highest requested bytes of the history
---at oom      the last out-of-memory
---at 1234     after event 1234, counted from 0
---at +1.5s    that long after the first event; @1700000000000000 is µs since 1970`,
+` + momentHelp,
 		Example: `  snapview top snapshot.pickle --at peak
   snapview top snapshot.pickle --by stack -n 3
   snapview top snapshot.pickle --by file -n 0 --json`,
@@ -38,9 +37,9 @@ func newTop() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runTop(cmd, o, args[0]) },
 	}
 	flags := cmd.Flags()
-	o.register(flags, 20, "at most `N` rows, 0 for all")
+	o.register(flags, tableRows, "at most `N` rows, 0 for all (default 20)")
 	flags.StringVar(&o.by, "by", "line", "`WHAT` to fold by: line, frame, function, file or stack")
-	flags.StringVar(&o.at, "at", "end", "`MOMENT`: end, peak, oom, an event or a time")
+	flags.StringVar(&o.at, "at", "end", "`MOMENT`: end, start, peak, oom, an event or a time")
 	return cmd
 }
 
@@ -53,22 +52,17 @@ func runTop(cmd *cobra.Command, o *topOptions, name string) error {
 	if err != nil {
 		return usagef("--by: %w", err)
 	}
-	s, err := u.open(name, &o.options)
+	at, err := parseMoment(o.at)
 	if err != nil {
 		return err
 	}
-	devices, err := o.device.pick(s)
+	s, timelines, err := u.openTimelines(name, &o.options)
+	if err != nil {
+		return err
+	}
+	tops, err := u.foldDevices(s, o.device.withoutIdle(timelines), by, at)
 	if err != nil {
 		return inFile(name, err)
-	}
-	tops := make([]deviceTop, len(devices))
-	for i, d := range devices {
-		if tops[i], err = foldTimeline(s, s.Timeline(d), by, o.at); err != nil {
-			return inFile(name, err)
-		}
-		if o.at == "peak" && tops[i].table.Moment.Name != "peak" {
-			u.note(name, fmt.Sprintf("device %d has no history, so its peak is not known; this is the end", d.Index))
-		}
 	}
 	if o.json {
 		return writeJSON(u.out, topJSON(s, tops, &o.options))
@@ -83,15 +77,38 @@ type deviceTop struct {
 	table    snapshot.Table
 }
 
-// foldTimeline folds what is live at a moment. Without events the peak is not
-// known, and the end is all there is.
-func foldTimeline(s *snapshot.Snapshot, t *snapshot.Timeline, by snapshot.By, at string) (deviceTop, error) {
-	if at == "peak" && len(t.Device.Events) == 0 {
-		at = "end"
+// foldDevices answers for each device. One that does not have the moment is
+// left out with a note, as long as another has it.
+func (u *ui) foldDevices(s *snapshot.Snapshot, timelines []*snapshot.Timeline, by snapshot.By, at string) ([]deviceTop, error) {
+	var tops []deviceTop
+	var missing []error
+	for _, t := range timelines {
+		top, err := foldTimeline(s, t, by, at)
+		if err != nil {
+			missing = append(missing, err)
+			continue
+		}
+		tops = append(tops, top)
 	}
-	m, err := t.Moment(at)
+	if len(tops) == 0 && len(missing) > 0 {
+		return nil, missing[0]
+	}
+	for _, err := range missing {
+		u.note(s.Source.Name, err.Error())
+	}
+	for _, top := range tops {
+		if caveat := peakCaveat(top.timeline); at == "peak" && caveat != "" {
+			u.note(s.Source.Name, caveat)
+		}
+	}
+	return tops, nil
+}
+
+// foldTimeline folds what is live at a moment.
+func foldTimeline(s *snapshot.Snapshot, t *snapshot.Timeline, by snapshot.By, at string) (deviceTop, error) {
+	m, err := findMoment(t, at)
 	if err != nil {
-		return deviceTop{}, usagef("--at %s: %w", at, err)
+		return deviceTop{}, err
 	}
 	return deviceTop{t, s.Fold(t, m, by)}, nil
 }
@@ -148,7 +165,7 @@ func (t deviceTop) json(s *snapshot.Snapshot, o *options) topTable {
 		At: atMoment{m.Name, m.Event, m.Time}, By: t.table.By.String(),
 		Total: t.table.Total, AllRows: len(t.table.Rows), Rows: []topRow{},
 	}
-	for _, r := range t.table.Rows[:o.limit(len(t.table.Rows))] {
+	for _, r := range t.table.Rows[:o.rows.limit(len(t.table.Rows))] {
 		row := topRow{File: r.File, Line: r.Line, Function: r.Function, Bytes: r.Bytes, Count: r.Count}
 		if t.table.By == snapshot.ByStack {
 			for _, f := range stackFrames(s, r.Stack) {
@@ -184,32 +201,21 @@ func (u *ui) topText(s *snapshot.Snapshot, tops []deviceTop, o *options) string 
 		}
 	}
 	if len(tops) == 0 {
-		b.WriteString("no device holds memory or has a history\n")
+		b.WriteString("no device held memory\n")
 	}
 	return b.String()
 }
 
 // title says when, and what the answer rests on.
 func (t deviceTop) title() string {
-	m := t.table.Moment
-	at := "at the " + m.Name
-	switch m.Name {
-	case "oom":
-		at = "at the last out-of-memory"
-	case "event", "time":
-		at = "at a moment"
-	}
-	if m.Name != "end" && m.Name != "start" {
-		at += " (" + eventText(t.timeline, m.Event, m.Time) + ")"
-	}
-	return fmt.Sprintf("device %d %s; history %s", t.timeline.Device.Index, at, t.timeline.History)
+	return fmt.Sprintf("device %d %s; history %s", t.timeline.Device.Index, momentText(t.timeline, t.table.Moment), t.timeline.History)
 }
 
-// shownRows is how many rows are printed: never all but one, since the line
-// that stands for the rest would take the last one's place.
+// shownRows is how many rows are printed: unless -n says so, never all but one,
+// since the line that stands for the rest would take the last one's place.
 func shownRows(table snapshot.Table, o *options) int {
-	shown := o.limit(len(table.Rows))
-	if shown == len(table.Rows)-1 {
+	shown := o.rows.limit(len(table.Rows))
+	if shown == len(table.Rows)-1 && !o.rows.given {
 		return len(table.Rows)
 	}
 	return shown

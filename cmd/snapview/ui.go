@@ -24,7 +24,8 @@ import (
 //   - A progress bar shows only when stderr is a terminal and the work takes
 //     over a second, and leaves nothing behind.
 //   - Lines fit the terminal. Where there is none they fit $COLUMNS, or 100.
-//     Paths lose folders from the left, nothing wraps.
+//     Paths lose folders from the left, words that only explain are dropped,
+//     and lists of values break between two of them. No value is ever cut.
 
 // Widths of text output in columns.
 const (

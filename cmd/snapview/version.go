@@ -17,8 +17,12 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 }
 
+// unversioned is what the go command calls a build that is no release.
+const unversioned = "(devel)"
+
+// currentVersion reads what the go command recorded in the binary.
 func currentVersion() versionInfo {
-	v := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionInfo{Version: unversioned, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -38,7 +42,11 @@ func currentVersion() versionInfo {
 }
 
 func (v versionInfo) String() string {
-	return fmt.Sprintf("snapview %s %s %s", v.Version, v.Go, v.Platform)
+	version := v.Version
+	if v.Version == unversioned && v.Revision != "" {
+		version += " " + v.Revision[:min(len(v.Revision), 12)]
+	}
+	return fmt.Sprintf("snapview %s %s %s", version, v.Go, v.Platform)
 }
 
 func newVersion() *cobra.Command {

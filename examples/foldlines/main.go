@@ -31,12 +31,15 @@ func foldLines(w io.Writer, path string, n int) error {
 	}
 	for _, d := range s.Devices {
 		t := s.Timeline(d)
-		peak, err := t.Moment("peak")
+		m, err := t.Moment("peak")
+		if err != nil { // the file holds no history
+			m, err = t.Moment("end")
+		}
 		if err != nil {
 			return err
 		}
-		table := s.Fold(t, peak, snapshot.ByLine)
-		fmt.Fprintf(w, "device %d held %d bytes at its peak\n", d.Index, table.Total)
+		table := s.Fold(t, m, snapshot.ByLine)
+		fmt.Fprintf(w, "device %d held %d bytes at the %s\n", d.Index, table.Total, m.Name)
 		for _, r := range table.Rows[:min(n, len(table.Rows))] {
 			frame := snapshot.Frame{File: r.File, Line: r.Line, Function: r.Function}
 			fmt.Fprintf(w, "%12d  %s\n", r.Bytes, s.FrameText(frame))
