@@ -26,6 +26,9 @@ func headline(d *Device) []number {
 		// moment than the last event that was read.
 		end = number{Name: "Last event read", Main: true, Raw: h.Last, Text: units.Bytes(h.Last), Exact: units.Exact(h.Last), Sub: "requested, at least"}
 		reservedSub = h.when()
+		if h.End > h.Peak.Bytes {
+			peak.Raw, peak.Text, peak.Exact, peak.Sub = h.End, units.Bytes(h.End), units.Exact(h.End), "requested, when dumped"
+		}
 	}
 	inBlocks := "in blocks, " + h.when()
 	if st.PendingFree > 0 {
@@ -33,7 +36,7 @@ func headline(d *Device) []number {
 	}
 	free, freeSub, splitSub := st.Free(), units.Percent(st.Free(), st.Reserved)+" of reserved", "free, but in gaps"
 	if h.OpenEnd {
-		freeSub, splitSub = freeSub+", "+h.when(), "in gaps, "+h.when()
+		freeSub, splitSub = units.Percent(free, st.Reserved)+", "+h.when(), "in gaps, "+h.when()
 	}
 	return []number{
 		peak,
@@ -113,8 +116,8 @@ func historyAccounts(d *Device) []account {
 	}
 	if h.OpenEnd {
 		return []account{
-			row("peak requested", h.Peak.Bytes, "At least: the highest point of what was read, first reached "+peakText(h.Peak)+"."),
-			row("peak reserved", h.PeakReserved.Bytes, "At least: the highest point of what was read, first reached "+peakText(h.PeakReserved)+"."),
+			row("highest requested", h.Peak.Bytes, "The highest of what was read, first reached "+peakText(h.Peak)+"."),
+			row("highest reserved", h.PeakReserved.Bytes, "The highest of what was read, first reached "+peakText(h.PeakReserved)+"."),
 			row("last requested", h.Last, "At least: where the requested curve stands at the last event read."),
 			row("last reserved", h.LastReserved, "At least: where the reserved curve stands at the last event read."),
 			row("baseline requested", h.Baseline, "At least: requested before the first event, as far as the events read prove it."),

@@ -68,9 +68,9 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 	c := newClock(d)
 	out.HasTime, out.Duration = c.runs(), c.last-c.first
 	out.History = newHistory(s, t, c)
-	end := "At the end"
+	end, peak := "At the end", "At the peak"
 	if t.OpenEnd {
-		end = "At the last event read"
+		end, peak = "At the last event read", "At the highest point read"
 	}
 	if out.History.Known() {
 		for _, p := range t.Curve(share(maxPoints, devices, 200)) {
@@ -81,7 +81,7 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 		}
 		out.Marks = newMarks(s, d, ranges, c)
 		out.Failure = newFailure(t, out.Marks)
-		out.addMoment(s, t, "peak", "At the peak", devices, c)
+		out.addMoment(s, t, "peak", peak, devices, c)
 	}
 	out.addMoment(s, t, "end", end, devices, c)
 	if out.Failure != nil {
@@ -141,9 +141,6 @@ func newFlame(n *snapshot.FlameNode) *Flame {
 	return f
 }
 
-// nativeCode is the label of C++ frames whose function is not known.
-const nativeCode = "(native code)"
-
 func isSpecial(name string) bool {
 	switch name {
 	case snapshot.AutogradThread, snapshot.NoStackKnown, snapshot.OlderMemory, snapshot.FlameRoot, snapshot.FlameOther:
@@ -166,7 +163,7 @@ func newFrame(file, function string, line int32) Frame {
 			f.File, f.Line = "", 0
 		}
 		if function == "" || function == "??" {
-			f.Function = nativeCode
+			f.Function = snapshot.NativeCode
 		}
 	case raw.IsLibrary():
 		f.Kind = LibraryFrame

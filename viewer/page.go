@@ -311,6 +311,9 @@ func (v *deviceView) addCurve(d *Device, data *deviceData, devices int, b *build
 	if d.History.LowerBound() {
 		v.PeakText = "peak at least " + units.Bytes(peak.Bytes)
 	}
+	if d.History.OpenEnd {
+		v.PeakText = "highest read " + units.Bytes(peak.Bytes)
+	}
 	data.Peak = &pointData{peak.Event, peak.Time, peak.Bytes, v.PeakText}
 	v.Static = drawStatic(pts, peak)
 	v.CurveLabel = fmt.Sprintf("Memory over the events of the history: requested bytes peak at %s %s and are %s at the last event; reserved bytes peak at %s.",

@@ -22,7 +22,7 @@ func TestHistoryWithoutItsEnd(t *testing.T) {
 	for _, want := range []string{
 		"The file breaks off within its history: memory peaked at 20.0 MiB or more, and at the last event read 20.0 MiB or more was requested.",
 		"<dt>Peak, at least</dt>", "<dt>Last event read</dt>", "requested, at least", "when dumped",
-		"At the last event read <span>20.0 MiB</span>", "peak at least 20.0 MiB",
+		"At the last event read <span>20.0 MiB</span>", "highest read 20.0 MiB", "At the highest point read",
 		"Segments when dumped", "State when dumped", "its newest events are missing",
 		"Not reached: the file breaks off",
 		"at least 20.0 MiB of that requested by live tensors",
@@ -35,6 +35,18 @@ func TestHistoryWithoutItsEnd(t *testing.T) {
 		if strings.Contains(html, wrong) {
 			t.Errorf("the page says %q", wrong)
 		}
+	}
+}
+
+// The dump itself proves a peak that the events read do not reach.
+func TestPeakIsNoLessThanTheDump(t *testing.T) {
+	in := NewSnapshot(cutOff(1), Options{})
+	html, _ := parts(t, render(t, in))
+	if !strings.Contains(html, "memory peaked at 8.00 MiB or more, which was requested when the snapshot was taken") {
+		t.Errorf("the verdict is %q", in.Devices[0].Verdict.Text)
+	}
+	if n := headline(&in.Devices[0])[0]; n.Raw != 8<<20 || n.Sub != "requested, when dumped" {
+		t.Errorf("the card is %+v", n)
 	}
 }
 

@@ -51,6 +51,8 @@ func heightSentence(d *Device) string {
 		return fmt.Sprintf("In the part of the file that could be read, at least %s was allocated when the snapshot was taken; the peak is not known, because the file breaks off before its history.", units.Bytes(d.Stats.Allocated))
 	case !h.Known():
 		return fmt.Sprintf("%s was allocated when the snapshot was taken; the peak is not known, because no history was recorded.", units.Bytes(d.Stats.Allocated))
+	case h.OpenEnd && h.End > h.Peak.Bytes:
+		return fmt.Sprintf("The file breaks off within its history: memory peaked at %s or more, which was requested when the snapshot was taken. In the events read it reached at least %s, and the last of them left at least %s requested.", units.Bytes(h.End), units.Bytes(h.Peak.Bytes), units.Bytes(h.Last))
 	case h.OpenEnd:
 		return fmt.Sprintf("The file breaks off within its history: memory peaked at %s or more, and at the last event read %s or more was requested.", units.Bytes(h.Peak.Bytes), units.Bytes(h.Last))
 	case h.LowerBound() && h.Peak.Bytes == h.End:
@@ -134,7 +136,7 @@ func rowName(r Row) string {
 		return "memory without a stack"
 	case r.Function == snapshot.OlderMemory:
 		return "memory older than the history"
-	case r.Function == nativeCode || r.Function == "":
+	case r.Function == snapshot.NativeCode || r.Function == "":
 		return "native code"
 	}
 	return "native code (" + clean(r.Function, maxFunction) + ")"
@@ -151,7 +153,10 @@ func freeSentence(st Stats, h History) (text, tone string) {
 		return "", "ok"
 	}
 	text = fmt.Sprintf("Of %s reserved, %s (%s) was free %s", units.Bytes(st.Reserved), units.Bytes(free), units.Percent(free, st.Reserved), h.when())
-	if st.InactiveSplit*10 >= st.Reserved {
+	switch {
+	case st.InactiveSplit == free:
+		return text + ", all of it in gaps between used blocks, where empty_cache() cannot return it.", "note"
+	case st.InactiveSplit*10 >= st.Reserved:
 		return text + fmt.Sprintf(", and %s of that sits in gaps between used blocks, where empty_cache() cannot return it.", units.Bytes(st.InactiveSplit)), "note"
 	}
 	return text + ".", "ok"

@@ -3,6 +3,8 @@ package viewer
 import (
 	"strings"
 	"testing"
+
+	"github.com/snapview/snapview/snapshot"
 )
 
 func row(file string, bytes int64) Row {
@@ -14,7 +16,7 @@ func special(name string, bytes int64) Row {
 }
 
 func TestHolders(t *testing.T) {
-	code := Row{Frame: Frame{Function: nativeCode, Kind: NativeFrame}, Bytes: 60}
+	code := Row{Frame: Frame{Function: snapshot.NativeCode, Kind: NativeFrame}, Bytes: 60}
 	empty := Row{Frame: Frame{Function: "at::empty", Kind: NativeFrame}, Bytes: 60}
 	for _, c := range []struct {
 		rows []Row
