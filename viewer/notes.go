@@ -81,7 +81,7 @@ func historyNote(d *Device) note {
 		}
 		return note{"note", fmt.Sprintf("The history is truncated: %s. %s were already requested before its first event; they are recovered by working backwards from the end. A higher peak may have come earlier.", why, units.Bytes(h.Baseline))}
 	case "state-only":
-		return note{"note", "Only the state was recorded (enabled=\"state\"): blocks have stacks, but there are no events, so there is no curve and no peak. " + howToRecord}
+		return note{"note", "Only the state was recorded (enabled=\"state\"): blocks have stacks, but no allocation was recorded as it happened, so there is no curve and no peak. " + howToRecord}
 	}
 	if h.SegmentsOnly {
 		return note{"note", "The file is a bare segment list, which cannot hold a history: there is no curve and no peak. " + howToRecord}

@@ -106,7 +106,7 @@ function lineMarks(marks, at, soft, red, teal) {
     data: marks.filter(function (m) { return m.kind !== "range"; }).map(function (m) {
       var oom = m.kind === "oom", note = m.kind === "annotate";
       return {
-        xAxis: at(m), lineStyle: { color: oom ? red : note ? teal : soft, type: oom ? "solid" : note ? "dashed" : "dotted", width: oom ? 1.5 : 1, opacity: oom ? 1 : .7 },
+        xAxis: at(m), lineStyle: { color: oom ? red : note ? teal : soft, type: oom ? "solid" : note ? [6, 4] : [2, 4], width: oom ? 1.5 : 1, opacity: oom ? 1 : .7 },
         label: { show: oom, formatter: "OOM", color: red, fontWeight: 650, position: "end", distance: 3 },
       };
     }),
