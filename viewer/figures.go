@@ -8,10 +8,11 @@ import (
 func headline(d *Device) []number {
 	st, h := d.Stats, d.History
 	peak := number{Name: "Peak", Text: "unknown", Sub: "no history recorded", Main: true}
+	end := number{Name: "End", Main: true, Raw: st.Requested, Text: units.Bytes(st.Requested), Exact: units.Exact(st.Requested), Sub: "requested, when dumped"}
 	if h.CutOff {
 		peak.Sub = "history not reached"
+		end.Name, end.Sub = "Dumped", "requested, at least"
 	}
-	end := number{Name: "End", Main: true, Raw: st.Requested, Text: units.Bytes(st.Requested), Exact: units.Exact(st.Requested), Sub: "requested, when dumped"}
 	reservedSub := h.when()
 	if h.Known() {
 		peak = number{Name: "Peak", Main: true, Raw: h.Peak.Bytes, Text: units.Bytes(h.Peak.Bytes), Exact: units.Exact(h.Peak.Bytes), Sub: "requested, " + eventText(h.Peak)}
@@ -51,7 +52,7 @@ func headline(d *Device) []number {
 // when names the moment that the segments tell of. It is the end of the history
 // unless that is missing.
 func (h History) when() string {
-	if h.OpenEnd {
+	if h.OpenEnd || h.CutOff {
 		return "when dumped"
 	}
 	return "at the end"

@@ -69,7 +69,10 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 	out.HasTime, out.Duration = c.runs(), c.last-c.first
 	out.History = newHistory(s, t, c)
 	end, peak := "At the end", "At the peak"
-	if t.OpenEnd {
+	switch {
+	case out.History.CutOff:
+		end = "When dumped"
+	case t.OpenEnd:
 		end, peak = "At the last event read", "At the highest point read"
 	}
 	if out.History.Known() {
