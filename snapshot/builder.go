@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/internal/value"
@@ -27,11 +28,16 @@ const (
 	// maxRendered bounds what is kept of containers that are rendered as text,
 	// in bytes: a few shared ones could expand without limit.
 	maxRendered = 16 << 20
-	// freeEntries and bytesPerEntry bound segments, blocks and events: a list
-	// in a pickle may be referred to again and again at two bytes each, while
-	// a real file takes at least 20 bytes for each entry.
-	freeEntries   = 1 << 16
-	bytesPerEntry = 4
+	// freeWork bounds, together with the bytes of the file, what is picked from
+	// the tree: each entry of a list costs entryWork, each key of a dict 1. A
+	// list or dict in a pickle may be referred to again and again at two bytes
+	// each, while a real file takes at least 20 bytes for an entry and 3 for a key.
+	freeWork  = 1 << 18
+	entryWork = 4
+	// maxName bounds the names of files and functions, in bytes: longer ones,
+	// which no program has, lose their middle. A file may share one long name
+	// among any number of frames.
+	maxName = 4 << 10
 )
 
 // A builder gives meaning to decoded values. The dicts of events and frames
@@ -45,11 +51,14 @@ type builder struct {
 
 	streams map[uint64]uint16
 	pools   map[PoolID]uint16
-	labels  map[Label]LabelID
+	labels  map[labelText]LabelID
 	// labelOf finds the label of the same four values without building its text.
 	labelOf map[labelKey]LabelID
 	warned  map[string]bool
-	clean   map[uint32]string // names of frames as valid UTF-8, by string id
+	clean   map[uint32]uint32  // the string that stands for one as valid UTF-8, by id
+	names   map[uint32]string  // texts of at most maxName, by string id
+	shown   map[uint32]string  // texts as messages show them, by string id
+	printed map[uint32]FrameID // frames that were given as text, by string id
 	scratch []FrameID
 	recent  [1 << recentBits]recentStack
 
@@ -59,7 +68,7 @@ type builder struct {
 
 	rendered int   // bytes of text made of containers
 	held     int64 // bytes of all segments
-	entries  int64 // segments, blocks and events picked from the tree
+	work     int64 // what was picked from the tree, see freeWork
 
 	// progress returns raw bytes read and in all (-1 when unknown); grownAt
 	// and grownLen are what it and the length were when events last grew.
@@ -71,10 +80,22 @@ type builder struct {
 type frameKey struct {
 	file, function uint32
 	line           int32
-	fx             FXFrame
+	fx             fxKey
 }
 
-type labelKey struct{ compile, metadata, category, forward value.Value }
+// fxKey is an FXFrame by string ids.
+type fxKey struct{ op, name, target, trace uint32 }
+
+var noFX = fxKey{wordEmpty, wordEmpty, wordEmpty, wordEmpty}
+
+// labelKey is a label as the file has it, and labelText by the ids of its strings.
+type (
+	labelKey  struct{ compile, metadata, category, forward value.Value }
+	labelText struct {
+		compile, metadata, category uint32
+		forward                     StackID
+	}
+)
 
 func newBuilder(progress func() (read, total int64)) *builder {
 	b := &builder{
@@ -85,10 +106,13 @@ func newBuilder(progress func() (read, total int64)) *builder {
 		stacks:   make(map[uint64]StackID),
 		streams:  map[uint64]uint16{0: 0},
 		pools:    map[PoolID]uint16{{}: 0},
-		labels:   map[Label]LabelID{{}: 0},
+		labels:   map[labelText]LabelID{{wordEmpty, wordEmpty, wordEmpty, NoStack}: 0},
 		labelOf:  make(map[labelKey]LabelID),
 		warned:   make(map[string]bool),
-		clean:    make(map[uint32]string),
+		clean:    make(map[uint32]uint32),
+		names:    make(map[uint32]string),
+		shown:    make(map[uint32]string),
+		printed:  make(map[uint32]FrameID),
 	}
 	internWords(&b.h.Strings)
 	return b
@@ -223,7 +247,7 @@ func (b *builder) action(v value.Value) (Action, error) {
 	if n := int(id) - firstAction; n >= 0 && n < len(actionWords) {
 		return actionWords[n].action, nil
 	}
-	b.warn("events of kind %q are not known and are left out of the accounts", units.Ellipsis(b.h.Strings.Text(id), shownName))
+	b.warn("events of kind %q are not known and are left out of the accounts", b.show(id))
 	return ActionUnknown, nil
 }
 
@@ -246,8 +270,12 @@ func (b *builder) stream(v value.Value) (uint16, error) {
 	}
 	i, ok := b.streams[raw]
 	if !ok {
-		if len(b.snap.Streams) > math.MaxUint16 {
-			return 0, fmt.Errorf("more than %d different streams", math.MaxUint16)
+		if i = math.MaxUint16; len(b.snap.Streams) > math.MaxUint16 {
+			return i, nil
+		}
+		if len(b.snap.Streams) == math.MaxUint16 {
+			raw = OtherStreams
+			b.warn("more than %d different streams: the rest are shown as one", math.MaxUint16-1)
 		}
 		i = uint16(len(b.snap.Streams))
 		b.snap.Streams = append(b.snap.Streams, raw)
@@ -304,27 +332,28 @@ func (b *builder) label(k labelKey) (LabelID, error) {
 	if id, ok := b.labelOf[k]; ok {
 		return id, nil
 	}
-	var l Label
+	t := labelText{wordEmpty, wordEmpty, wordEmpty, NoStack}
 	if k.compile != value.Nil {
-		l.CompileContext = b.text(k.compile)
+		t.compile = b.textID(k.compile)
 	}
 	if k.metadata != value.Nil {
-		l.UserMetadata = b.text(k.metadata)
+		t.metadata = b.textID(k.metadata)
 	}
 	if k.category != value.Nil {
-		l.Category = b.text(k.category)
+		t.category = b.textID(k.category)
 	}
 	if k.forward != value.Nil {
 		var err error
-		if l.ForwardStack, err = b.stack(k.forward); err != nil {
+		if t.forward, err = b.stack(k.forward); err != nil {
 			return 0, fmt.Errorf("forward_frames: %w", err)
 		}
 	}
-	id, ok := b.labels[l]
+	id, ok := b.labels[t]
 	if !ok {
+		s := &b.h.Strings
 		id = LabelID(len(b.snap.Labels))
-		b.snap.Labels = append(b.snap.Labels, l)
-		b.labels[l] = id
+		b.snap.Labels = append(b.snap.Labels, Label{s.Text(t.compile), s.Text(t.metadata), s.Text(t.category), t.forward})
+		b.labels[t] = id
 	}
 	b.labelOf[k] = id
 	return id, nil
@@ -340,35 +369,66 @@ func (b *builder) warn(format string, args ...any) {
 	}
 }
 
-// text renders a value. Containers are rendered as long as maxRendered allows.
-func (b *builder) text(v value.Value) string {
-	if _, ok := b.h.Container(v); !ok {
-		return cleanText(b.h.Text(v))
-	}
-	if b.rendered > maxRendered {
-		return "…"
-	}
-	t := cleanText(b.h.Text(v))
-	b.rendered += len(t)
-	return t
-}
+// text renders a value as valid UTF-8.
+func (b *builder) text(v value.Value) string { return b.h.Strings.Text(b.textID(v)) }
 
-// name returns the text of a string id as valid UTF-8, converted once: many
-// frames share a long name.
-func (b *builder) name(id uint32) string {
-	t, ok := b.clean[id]
+// textID is text as a string id: each string is made valid once, however often
+// the file refers to it. Containers are rendered as long as maxRendered allows.
+func (b *builder) textID(v value.Value) uint32 {
+	id, ok := v.StringID()
 	if !ok {
-		t = cleanText(b.h.Strings.Text(id))
-		b.clean[id] = t
+		text := "…"
+		if _, ok := b.h.Container(v); !ok || b.rendered <= maxRendered {
+			text = b.h.Text(v)
+			b.rendered += len(text)
+		}
+		id = b.h.Strings.InternString(text)
+	}
+	clean, ok := b.clean[id]
+	if !ok {
+		clean = id
+		if text := b.h.Strings.Text(id); !utf8.ValidString(text) {
+			clean = b.h.Strings.InternString(cleanText(text))
+		}
+		b.clean[id] = clean
+	}
+	return clean
+}
+
+// name returns the text of a string id with at most maxName bytes.
+func (b *builder) name(id uint32) string {
+	t, ok := b.names[id]
+	if !ok {
+		t = clipMiddle(b.text(value.MakeStr(id)))
+		b.names[id] = t
 	}
 	return t
 }
 
-// count is asked before n more entries are picked from the tree.
-func (b *builder) count(n int) error {
-	b.entries += int64(n)
-	if most := freeEntries + b.snap.Source.Bytes/bytesPerEntry; b.entries > most {
-		return fmt.Errorf("the file refers to the same lists again and again: more than %d segments, blocks and events", most)
+// show returns the text of a string id as a message shows it.
+func (b *builder) show(id uint32) string {
+	t, ok := b.shown[id]
+	if !ok {
+		t = units.Ellipsis(b.name(id), shownName)
+		b.shown[id] = t
+	}
+	return t
+}
+
+// count is asked before n entries of a list are picked from the tree.
+func (b *builder) count(n int) error { return b.spend(int64(n) * entryWork) }
+
+// items returns the keys and values of a dict that are about to be looked through.
+func (b *builder) items(dict value.Value) ([]value.Value, error) {
+	items := b.h.Items(dict)
+	return items, b.spend(int64(len(items) / 2))
+}
+
+// spend keeps the work in proportion to the file, see freeWork.
+func (b *builder) spend(work int64) error {
+	b.work += work
+	if most := freeWork + b.snap.Source.Bytes; b.work > most {
+		return fmt.Errorf("the file refers to the same lists again and again: more than its %d bytes can hold", b.snap.Source.Bytes)
 	}
 	return nil
 }
@@ -379,3 +439,20 @@ const shownName = 40
 // cleanText replaces bytes that are not UTF-8. Control characters stay: they
 // are made inert where text is shown.
 func cleanText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// clipMiddle keeps both ends of a text longer than maxName.
+func clipMiddle(s string) string {
+	if len(s) <= maxName {
+		return s
+	}
+	const mark = "…"
+	head := (maxName - len(mark)) / 2
+	tail := len(s) - (maxName - len(mark) - head)
+	for !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return s[:head] + mark + s[tail:]
+}

@@ -15,7 +15,7 @@ const maxStackFrames = 1 << 16
 
 // frame turns the items of a frame dict into an entry of Snapshot.Frames.
 func (b *builder) frame(items []value.Value) (value.Value, bool, error) {
-	k := frameKey{file: wordEmpty, function: wordEmpty}
+	k := frameKey{file: wordEmpty, function: wordEmpty, fx: noFX}
 	for i := 0; i+1 < len(items); i += 2 {
 		id, ok := items[i].StringID()
 		if !ok {
@@ -30,13 +30,13 @@ func (b *builder) frame(items []value.Value) (value.Value, bool, error) {
 		case keyLine:
 			k.line, err = b.line(v)
 		case keyFXOp:
-			k.fx.Op = b.text(v)
+			k.fx.op = b.textID(v)
 		case keyFXName:
-			k.fx.Name = b.text(v)
+			k.fx.name = b.textID(v)
 		case keyFXTarget:
-			k.fx.Target = b.text(v)
+			k.fx.target = b.textID(v)
 		case keyFXTrace:
-			k.fx.OriginalTrace = b.text(v)
+			k.fx.trace = b.textID(v)
 		}
 		if err != nil {
 			return value.Nil, false, fmt.Errorf("%s: %w", b.h.Strings.Text(id), err)
@@ -74,9 +74,9 @@ func (b *builder) internFrame(k frameKey) FrameID {
 		return id
 	}
 	f := Frame{File: b.name(k.file), Function: b.name(k.function), Line: k.line}
-	if k.fx != (FXFrame{}) {
-		fx := k.fx
-		f.FX = &fx
+	if k.fx != noFX {
+		s := &b.h.Strings
+		f.FX = &FXFrame{s.Text(k.fx.op), s.Text(k.fx.name), s.Text(k.fx.target), s.Text(k.fx.trace)}
 	}
 	id := FrameID(len(b.snap.Frames))
 	b.snap.Frames = append(b.snap.Frames, f)
@@ -158,7 +158,12 @@ func (b *builder) frameOf(item value.Value) (FrameID, error) {
 		return FrameID(id), nil
 	}
 	if id, ok := v.StringID(); ok {
-		return b.printedFrame(b.h.Strings.Text(id)), nil
+		frame, known := b.printed[id]
+		if !known {
+			frame = b.printedFrame(b.h.Strings.Text(id))
+			b.printed[id] = frame
+		}
+		return frame, nil
 	}
 	if k, ok := b.h.Container(v); !ok || k != value.Dict {
 		return 0, fmt.Errorf("want a frame, have %s", b.h.Describe(v))
@@ -191,7 +196,7 @@ func (b *builder) printedFrame(text string) FrameID {
 		}
 	}
 	s := &b.h.Strings
-	return b.internFrame(frameKey{file: s.InternString(file), function: s.InternString(function), line: line})
+	return b.internFrame(frameKey{file: s.InternString(file), function: s.InternString(function), line: line, fx: noFX})
 }
 
 // internStack returns the id of an equal stack or adds it. Equal hashes of

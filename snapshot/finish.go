@@ -29,7 +29,13 @@ func (b *builder) finish(root value.Value, lenient bool) error {
 // segmentList reads what torch.cuda.memory_snapshot() returns.
 func (b *builder) segmentList(root value.Value, lenient bool) error {
 	items := b.h.Items(root)
+	if err := b.count(len(items)); err != nil {
+		return err
+	}
 	for i, item := range items {
+		if _, err := b.items(item); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
 		if _, ok := b.h.Get(item, "blocks"); !ok && !lenient {
 			return fmt.Errorf("%w: it holds a list of %d items, and [%d] (%s) is no segment with blocks", ErrNotSnapshot, len(items), i, b.h.Describe(b.h.Resolve(item)))
 		}
@@ -78,7 +84,7 @@ func (b *builder) keyHint(root value.Value) string {
 	}
 	hint := " (its keys:"
 	for i := 0; i < len(items) && i < 10; i += 2 {
-		hint += " " + units.Safe(units.Ellipsis(b.text(items[i]), shownName))
+		hint += " " + units.Safe(b.show(b.textID(items[i])))
 	}
 	if len(items) > 10 {
 		hint += " …"
@@ -229,7 +235,11 @@ func (b *builder) segment(set deviceSet, v value.Value) error {
 	var device int64
 	var blocks value.Value
 	hasTotal := false
-	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
+	items, err := b.items(v)
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	for i := 0; i+1 < len(items); i += 2 {
 		id, ok := items[i].StringID()
 		if !ok || items[i+1] == value.Nil { // as if the key were missing
 			continue
@@ -272,7 +282,9 @@ func (b *builder) segment(set deviceSet, v value.Value) error {
 	s.NumBlocks = int32(len(d.Blocks)) - s.FirstBlock
 	var sizes, requested int64
 	for _, block := range d.Blocks[s.FirstBlock:] {
-		sizes, requested = sizes+block.Size, requested+block.Requested
+		if sizes, requested = sizes+block.Size, requested+block.Requested; max(sizes, requested) > maxSize {
+			break // more than hold accepts, and before the sums wrap
+		}
 	}
 	if !hasTotal {
 		s.Total = sizes
@@ -331,7 +343,11 @@ func (b *builder) block(v value.Value, next uint64) (Block, error) {
 	var label labelKey
 	var history value.Value
 	hasRequested := false
-	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
+	items, err := b.items(v)
+	if err != nil {
+		return block, fmt.Errorf(": %w", err)
+	}
+	for i := 0; i+1 < len(items); i += 2 {
 		id, ok := items[i].StringID()
 		if !ok || items[i+1] == value.Nil {
 			continue
@@ -364,7 +380,6 @@ func (b *builder) block(v value.Value, next uint64) (Block, error) {
 			return block, fmt.Errorf(".%s: %w", b.h.Strings.Text(id), err)
 		}
 	}
-	var err error
 	if label != (labelKey{}) {
 		if block.Label, err = b.label(label); err != nil {
 			return block, err
@@ -388,6 +403,9 @@ func (b *builder) legacy(block *Block, history value.Value) error {
 	items := b.h.Items(history)
 	if len(items) == 0 {
 		return nil
+	}
+	if _, err := b.items(items[0]); err != nil {
+		return err
 	}
 	if v, ok := b.h.Get(items[0], "real_size"); ok {
 		n, err := b.size(v)
@@ -414,8 +432,9 @@ func (b *builder) state(v value.Value) (BlockState, error) {
 	case value.MakeStr(wordInactive):
 		return Inactive, nil
 	}
-	if _, ok := v.StringID(); !ok {
+	id, ok := v.StringID()
+	if !ok {
 		return Inactive, fmt.Errorf("want a string, have %s", b.h.Describe(v))
 	}
-	return Inactive, fmt.Errorf("%q is no block state", units.Ellipsis(b.text(v), shownName))
+	return Inactive, fmt.Errorf("%q is no block state", b.show(id))
 }

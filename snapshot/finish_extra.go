@@ -10,7 +10,11 @@ import (
 // annotations reads external_annotations: the ends of record_function marks.
 func (b *builder) annotations(root value.Value, lenient bool) error {
 	list, _ := b.h.Get(root, "external_annotations")
-	for i, item := range b.h.Items(list) {
+	items := b.h.Items(list)
+	if err := b.count(len(items)); err != nil {
+		return fmt.Errorf("external_annotations: %w", err)
+	}
+	for i, item := range items {
 		a, err := b.annotation(item)
 		if err != nil {
 			if lenient {
@@ -28,7 +32,11 @@ func (b *builder) annotation(v value.Value) (Annotation, error) {
 	if k, ok := b.h.Container(v); !ok || k != value.Dict {
 		return a, fmt.Errorf(": want an annotation, have %s", b.h.Describe(b.h.Resolve(v)))
 	}
-	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
+	items, err := b.items(v)
+	if err != nil {
+		return a, fmt.Errorf(": %w", err)
+	}
+	for i := 0; i+1 < len(items); i += 2 {
 		id, known := items[i].StringID()
 		var err error
 		switch v := items[i+1]; {
@@ -94,8 +102,8 @@ func (b *builder) settings(root value.Value) error {
 func (b *builder) divisions(v value.Value) []RoundupDivision {
 	var out []RoundupDivision
 	for items, i := b.h.Items(v), 0; i+1 < len(items); i += 2 {
-		mib, err := strconv.ParseInt(b.h.Text(items[i]), 10, 64)
-		if err != nil {
+		mib, ok := b.number(items[i])
+		if !ok {
 			continue
 		}
 		if n, err := b.h.Int64(items[i+1]); err == nil {
@@ -112,15 +120,17 @@ func (b *builder) ring(set deviceSet, root value.Value) {
 	settings, _ := b.h.Get(root, "allocator_settings")
 	for _, place := range []value.Value{root, settings} {
 		if v, ok := b.h.Get(place, "trace_alloc_max_entries"); ok {
+			entry := b.perDevice(v)
 			for _, d := range set {
-				if n, err := b.h.Int64(b.forDevice(v, d.Index)); err == nil && n > 0 {
+				if n, err := b.h.Int64(entry(d.Index)); err == nil && n > 0 {
 					d.RingSize = n
 				}
 			}
 		}
 		if v, ok := b.h.Get(place, "trace_alloc_overflowed"); ok {
+			entry := b.perDevice(v)
 			for _, d := range set {
-				if on, err := b.h.Bool(b.forDevice(v, d.Index)); err == nil {
+				if on, err := b.h.Bool(entry(d.Index)); err == nil {
 					d.Overflowed = d.Overflowed || on
 				}
 			}
@@ -128,22 +138,44 @@ func (b *builder) ring(set deviceSet, root value.Value) {
 	}
 }
 
-// forDevice picks a device's entry from a value that may be given per device.
-func (b *builder) forDevice(v value.Value, device int) value.Value {
-	items := b.h.Items(v)
-	switch k, ok := b.h.Container(v); {
-	case !ok:
-		return v
-	case k == value.Dict:
-		for i := 0; i+1 < len(items); i += 2 {
-			if b.h.Text(items[i]) == strconv.Itoa(device) {
-				return items[i+1]
-			}
-		}
-	case device >= 0 && device < len(items):
-		return items[device]
+// perDevice returns what picks a device's entry from a value that may be given
+// per device.
+func (b *builder) perDevice(v value.Value) func(device int) value.Value {
+	kind, ok := b.h.Container(v)
+	if !ok {
+		return func(int) value.Value { return v }
 	}
-	return value.Nil
+	items := b.h.Items(v)
+	if kind != value.Dict {
+		return func(device int) value.Value {
+			if device < 0 || device >= len(items) {
+				return value.Nil
+			}
+			return items[device]
+		}
+	}
+	entries := make(map[int64]value.Value, len(items)/2)
+	for i := 0; i+1 < len(items); i += 2 {
+		if device, ok := b.number(items[i]); ok {
+			entries[device] = items[i+1]
+		}
+	}
+	return func(device int) value.Value { return entries[int64(device)] }
+}
+
+// number returns a key that is an integer, or text of one as in JSON.
+func (b *builder) number(key value.Value) (int64, bool) {
+	const longest = len("-9223372036854775808")
+	if id, ok := key.StringID(); ok {
+		text := b.h.Strings.Text(id)
+		if len(text) > longest {
+			return 0, false
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil
+	}
+	n, err := b.h.Int64(key)
+	return n, err == nil
 }
 
 // host reads the pinned host allocator, when it was recorded.

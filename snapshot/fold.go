@@ -103,8 +103,8 @@ type liveStack struct {
 // liveByStack sums what is live at m by stack, in order of StackID, after that
 // what is older than the history and has no stack.
 func (s *Snapshot) liveByStack(t *Timeline, m Moment) []liveStack {
-	sums := make([]liveStack, s.Stacks.Len()+1)
-	older := len(sums) - 1
+	older := s.Stacks.Len()
+	sums := newStackSums(older+1, len(t.Allocations))
 	for a := range t.Live(m) {
 		i := int(a.Stack)
 		if i >= older {
@@ -113,28 +113,61 @@ func (s *Snapshot) liveByStack(t *Timeline, m Moment) []liveStack {
 		if i == int(NoStack) && a.Born == BeforeHistory {
 			i = older
 		}
-		sums[i].bytes += a.Requested
-		sums[i].count++
+		l := sums.at(i)
+		l.bytes += a.Requested
+		l.count++
 	}
-	live := sums[:0]
-	for i, l := range sums {
-		if l.count == 0 {
-			continue
-		}
+	slices.Sort(sums.used)
+	live := make([]liveStack, len(sums.used))
+	for k, i := range sums.used {
+		l := *sums.at(i)
 		l.empty = t.nameless(i == older)
 		if i != older {
 			l.stack = StackID(i)
 		}
-		live = append(live, l)
+		live[k] = l
 	}
 	return live
+}
+
+// stackSums holds a sum for each stack in use: in an array, or in a map where
+// an array would be much longer than the device has allocations.
+type stackSums struct {
+	used []int
+	list []liveStack
+	far  map[int]*liveStack
+}
+
+func newStackSums(stacks, allocations int) *stackSums {
+	if stacks/8 > allocations {
+		return &stackSums{far: make(map[int]*liveStack)}
+	}
+	return &stackSums{list: make([]liveStack, stacks)}
+}
+
+// at returns the sum of stack i, which the caller adds to.
+func (s *stackSums) at(i int) *liveStack {
+	if s.far == nil {
+		l := &s.list[i]
+		if l.count == 0 {
+			s.used = append(s.used, i)
+		}
+		return l
+	}
+	l, ok := s.far[i]
+	if !ok {
+		l = &liveStack{}
+		s.far[i] = l
+		s.used = append(s.used, i)
+	}
+	return l
 }
 
 // nameless says what memory without a usable stack is. Where no history was
 // recorded, nothing can be older than it.
 func (t *Timeline) nameless(older bool) string {
 	switch {
-	case older && t.History == HistoryTruncated:
+	case older && (t.History == HistoryTruncated || t.History == HistoryInconsistent):
 		return OlderMemory
 	case t.hasStacks:
 		return AutogradThread

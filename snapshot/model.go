@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"math"
 	"strconv"
 	"sync/atomic"
 )
@@ -22,7 +23,7 @@ type Snapshot struct {
 
 	Frames  []Frame  // indexed by FrameID
 	Stacks  Stacks   // indexed by StackID
-	Streams []uint64 // raw stream handles, indexed by Event.Stream and Segment.Stream; entry 0 is the default stream
+	Streams []uint64 // raw stream handles, indexed by Event.Stream and Segment.Stream; entry 0 is the default stream, see also OtherStreams
 	Pools   []PoolID // memory pools, indexed by Event.Pool and Segment.Pool; entry 0 is the default pool (0, 0)
 	Labels  []Label  // indexed by LabelID; entry 0 is empty
 
@@ -167,8 +168,13 @@ type (
 // valid index: Stacks.Frames(NoStack) is empty.
 const NoStack StackID = 0
 
+// OtherStreams is the handle of the last of Snapshot.Streams when a file names
+// more streams than can be told apart: it stands for all others.
+const OtherStreams = math.MaxUint64
+
 // A Frame is one level of a call stack, as recorded. Its text comes from the
-// file and may hold anything.
+// file and may hold anything; of a name longer than 4 KiB only both ends are
+// kept, with "…" between them.
 type Frame struct {
 	File     string
 	Function string

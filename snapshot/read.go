@@ -8,6 +8,7 @@ import (
 	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/internal/jsonvalue"
 	"github.com/snapview/snapview/internal/pickle"
+	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/internal/value"
 )
 
@@ -97,9 +98,10 @@ func readFile(f *input.File, o Options) (*Snapshot, error) {
 // decode reads the file as plain data or, when a pickle needs it, with DecodeFull.
 func decode(f *input.File, o Options) (*builder, value.Value, error) {
 	b := newBuilder(position(f))
-	r := watched(f, o)
+	r := &source{f: f, report: o.Progress}
 	src := &b.snap.Source
 	if f.Kind != input.Pickle {
+		f.Forget()
 		src.Format = "JSON"
 		root, n, err := jsonvalue.Decode(r, b.h, b)
 		src.Bytes = n
@@ -112,15 +114,22 @@ func decode(f *input.File, o Options) (*builder, value.Value, error) {
 	res, err := pickle.Decode(r, b.h, b, pickle.Config{Size: size, Allowed: pickle.Harmless})
 	src.Format = fmt.Sprintf("pickle protocol %d", res.Protocol)
 	src.Bytes = res.Bytes
+	root := res.Root
 	if err == nil && res.NeedsTree {
-		return decodeFull(f, *src)
+		b, root, err = decodeFull(f, *src)
 	}
-	return b, res.Root, err
+	if res.More {
+		b.warn("more data follows the snapshot: only the first pickle was read")
+	}
+	return b, root, err
 }
 
 // decodeFull reads a pickle with allowed types once more, from the start.
 func decodeFull(f *input.File, source Source) (*builder, value.Value, error) {
 	again, err := f.Reopen()
+	if errors.Is(err, input.ErrNoReopen) {
+		err = fmt.Errorf("the pickle holds Python containers and has to be read twice, and of a stream only %s are kept: save it to a file and name that", units.Bytes(maxKept))
+	}
 	if err != nil {
 		return newBuilder(position(f)), value.Nil, err
 	}
@@ -165,21 +174,35 @@ func position(f *input.File) func() (read, total int64) {
 	return func() (int64, int64) { return f.ReadRaw(), f.Size }
 }
 
-// watched reports progress while f is read.
-func watched(f *input.File, o Options) io.Reader {
-	if o.Progress == nil {
-		return f
+const (
+	// maxKept is how much of a stream is kept for a second pass, in raw bytes.
+	maxKept = 64 << 20
+	// Beyond freeExpansion decoded bytes, a file may not expand more than
+	// maxExpansion-fold: real snapshots stay below 100.
+	freeExpansion = 64 << 20
+	maxExpansion  = 1000
+)
+
+// A source reads a file for the decoders, within the limits above.
+type source struct {
+	f       *input.File
+	report  func(read, total int64) // may be nil
+	decoded int64
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.f.Read(p)
+	s.decoded += int64(n)
+	read := s.f.ReadRaw()
+	if read > maxKept {
+		s.f.Forget()
 	}
-	return &watchedReader{f, o.Progress}
-}
-
-type watchedReader struct {
-	f      *input.File
-	report func(read, total int64)
-}
-
-func (w *watchedReader) Read(p []byte) (int, error) {
-	n, err := w.f.Read(p)
-	w.report(w.f.ReadRaw(), w.f.Size)
+	if s.report != nil {
+		s.report(read, s.f.Size)
+	}
+	if s.decoded > freeExpansion && s.decoded/maxExpansion > read {
+		return n, fmt.Errorf("the compressed data expands more than %d-fold (%s of it make %s), which no snapshot does",
+			maxExpansion, units.Bytes(read), units.Bytes(s.decoded))
+	}
 	return n, err
 }

@@ -20,11 +20,14 @@ const (
 	MaxNesting = 1000
 	// MaxMemo is the highest number of memo entries.
 	MaxMemo = 1 << 30
-	// Beyond freeLoad entries, the stack, the memo and the filled containers
-	// may each hold one entry per bytesPerEntry of input. A real snapshot has one
+	// Beyond freeLoad entries, the stack, the memo, the containers made and those
+	// filled may each hold one entry per bytesPerEntry of input. (Numbers take
+	// about as much of the file as of memory.) A real snapshot has one
 	// memo entry in about 25 bytes.
 	freeLoad      = 1 << 18
 	bytesPerEntry = 4
+	// maxPath is how much of a place in a document a message shows, in bytes.
+	maxPath = 512
 )
 
 // An Error says where a pickle could not be read any further.

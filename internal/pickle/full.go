@@ -27,8 +27,9 @@ func DecodeFull(r io.Reader, h *value.Heap, s value.Shaper) (root value.Value, e
 			err = fmt.Errorf("the pickle cannot be read: %s", clip(fmt.Sprint(p)))
 		}
 	}()
-	u := gopickle.NewUnpickler(bufio.NewReader(r))
-	u.FindClass = findClass
+	c := &copies{r: r}
+	u := gopickle.NewUnpickler(bufio.NewReader(c))
+	u.FindClass = c.findClass
 	tree, err := u.Load()
 	if err != nil {
 		return value.Nil, fmt.Errorf("the pickle cannot be read: %s", clip(err.Error()))
@@ -49,7 +50,11 @@ type placeError struct {
 }
 
 func (e *placeError) Error() string {
-	return fmt.Sprintf("%v, in %s", e.err, strings.TrimPrefix(e.path, "."))
+	path := strings.TrimPrefix(e.path, ".")
+	if len(path) > maxPath {
+		path = strings.ToValidUTF8(path[:maxPath], "") + "…"
+	}
+	return fmt.Sprintf("%v, in %s", e.err, path)
 }
 func (e *placeError) Unwrap() error { return e.err }
 
@@ -61,9 +66,10 @@ func (e *placeError) in(place string) *placeError {
 
 // bridge turns gopickle's tree into Values, keeping what is shared shared.
 type bridge struct {
-	h      *value.Heap
-	shaper value.Shaper
-	seen   map[uintptr]value.Value
+	h        *value.Heap
+	shaper   value.Shaper
+	seen     map[uintptr]value.Value
+	rendered int // bytes of text made to sort sets by
 }
 
 func (b *bridge) convert(x any, depth int) (value.Value, *placeError) {
@@ -146,9 +152,28 @@ func (b *bridge) sequence(kind value.ObjectKind, items []any, depth int) (value.
 		values = append(values, v)
 	}
 	if kind == value.Set { // Go's order of a set differs from run to run
-		slices.SortFunc(values, func(x, y value.Value) int { return strings.Compare(b.h.Text(x), b.h.Text(y)) })
+		b.sort(values)
 	}
 	return b.h.NewWith(kind, values), nil
+}
+
+// maxSorted bounds the text that containers in sets are sorted by, in bytes. No
+// snapshot has any: beyond it they keep the order they come in.
+const maxSorted = 1 << 20
+
+// sort orders values by their text.
+func (b *bridge) sort(values []value.Value) {
+	texts := make(map[value.Value]string, len(values))
+	for _, v := range values {
+		if _, ok := b.h.Container(v); ok {
+			if b.rendered > maxSorted {
+				continue
+			}
+			b.rendered += len(b.h.Text(v))
+		}
+		texts[v] = b.h.Text(v)
+	}
+	slices.SortStableFunc(values, func(x, y value.Value) int { return strings.Compare(texts[x], texts[y]) })
 }
 
 func (b *bridge) dict(entries []types.DictEntry, depth int) (value.Value, *placeError) {

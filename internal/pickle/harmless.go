@@ -3,7 +3,9 @@ package pickle
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/nlpodyssey/gopickle/types"
@@ -11,7 +13,7 @@ import (
 
 // harmlessTypes are the globals that stand for plain data, by module and name.
 // What they make is rebuilt here; the Python types are never involved.
-var harmlessTypes = map[string]func(args []any) (any, error){
+var harmlessTypes = map[string]func(c *copies, args []any) (any, error){
 	"collections.OrderedDict":               newMapping,
 	"collections.defaultdict":               newMapping,
 	"collections.Counter":                   newMapping,
@@ -50,59 +52,93 @@ func Harmless(module, name string) bool {
 	return ok
 }
 
+// copies keeps the items that calls copy in proportion to the bytes read: a few
+// bytes may call list() on the same long list again and again.
+type copies struct {
+	r     io.Reader
+	read  int64
+	items int64
+}
+
+func (c *copies) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.read += int64(n)
+	return n, err
+}
+
+// take is asked before n items are copied. What a program builds from is
+// written once and used once, at a byte an item or more.
+func (c *copies) take(n int) error {
+	c.items += int64(n)
+	if most := freeLoad + c.read; c.items > most {
+		return fmt.Errorf("the same containers are copied again and again: more than %d items", most)
+	}
+	return nil
+}
+
 // findClass is the allow-list for gopickle.
-func findClass(module, name string) (any, error) {
+func (c *copies) findClass(module, name string) (any, error) {
 	if f, ok := harmlessTypes[module+"."+name]; ok {
-		return &harmless{f}, nil
+		return &harmless{c, f}, nil
 	}
 	return nil, &GlobalError{Module: module, Name: name}
 }
 
 // harmless stands for an allowed type or function inside gopickle.
 type harmless struct {
-	build func(args []any) (any, error)
+	copies *copies
+	build  func(c *copies, args []any) (any, error)
 }
 
-func (c *harmless) Call(args ...any) (any, error)  { return c.build(args) }
-func (c *harmless) PyNew(args ...any) (any, error) { return c.build(args) }
+func (h *harmless) Call(args ...any) (any, error)  { return h.build(h.copies, args) }
+func (h *harmless) PyNew(args ...any) (any, error) { return h.build(h.copies, args) }
 
 // mapping is a dict or a relative of it. State set on it besides its items is
 // dropped, but for the attributes of namespaces, which are their content.
-type mapping struct{ types.Dict }
+type mapping struct {
+	types.Dict
+	copies *copies
+}
 
-func newMapping(args []any) (any, error) {
-	m := &mapping{}
+func newMapping(c *copies, args []any) (any, error) {
+	m := &mapping{copies: c}
 	if len(args) == 1 {
-		if d, ok := args[0].(*types.Dict); ok {
-			m.Dict = append(m.Dict, *d...)
-		}
+		return m, m.PySetState(args[0])
 	}
 	return m, nil
 }
 
 // newList makes what further items can be appended to.
-func newList(args []any) (any, error) {
+func newList(c *copies, args []any) (any, error) {
 	var items []any
 	if len(args) > 0 {
 		switch x := args[0].(type) {
 		case *types.List:
-			items = append(items, *x...)
+			items = *x
 		case *types.Tuple:
-			items = append(items, *x...)
+			items = *x
 		}
 	}
-	return types.NewListFromSlice(items), nil
+	if err := c.take(len(items)); err != nil {
+		return nil, err
+	}
+	return types.NewListFromSlice(slices.Clone(items)), nil
 }
 
 // PySetState takes the attributes of an object that has no items of its own.
 func (m *mapping) PySetState(state any) error {
-	if d, ok := state.(*types.Dict); ok && len(m.Dict) == 0 {
-		m.Dict = append(m.Dict, *d...)
+	d, ok := state.(*types.Dict)
+	if !ok || len(m.Dict) > 0 {
+		return nil
 	}
+	if err := m.copies.take(len(*d)); err != nil {
+		return err
+	}
+	m.Dict = slices.Clone(*d)
 	return nil
 }
 
-func newSequence(args []any) (any, error) {
+func newSequence(_ *copies, args []any) (any, error) {
 	if len(args) > 0 {
 		switch x := args[0].(type) {
 		case *types.List, *types.Tuple, *types.Set:
@@ -112,7 +148,7 @@ func newSequence(args []any) (any, error) {
 	return types.NewList(), nil
 }
 
-func first(args []any) (any, error) {
+func first(_ *copies, args []any) (any, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
@@ -125,7 +161,7 @@ type dtype struct {
 	order binary.ByteOrder
 }
 
-func newDtype(args []any) (any, error) {
+func newDtype(_ *copies, args []any) (any, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("a numpy dtype without a code")
 	}
@@ -145,7 +181,7 @@ func (d *dtype) PySetState(state any) error {
 }
 
 // numpyScalar rebuilds a number from its dtype and bytes.
-func numpyScalar(args []any) (any, error) {
+func numpyScalar(_ *copies, args []any) (any, error) {
 	if len(args) < 2 {
 		return nil, fmt.Errorf("a numpy scalar without a value")
 	}
@@ -159,7 +195,9 @@ func numpyScalar(args []any) (any, error) {
 		b = x
 	case string: // Latin-1 text of the bytes
 		for _, r := range x {
-			b = append(b, byte(r))
+			if b = append(b, byte(r)); len(b) > 8 {
+				break // longer than any number
+			}
 		}
 	}
 	return d.number(b)

@@ -35,6 +35,7 @@ type Result struct {
 	Protocol  int   // as the file says; 0 and 1 are not told apart without a PROTO opcode
 	Bytes     int64 // decoded bytes consumed
 	NeedsTree bool  // the pickle uses allowed globals: read it with a full unpickler
+	More      bool  // data follows the pickle's STOP
 }
 
 type machine struct {
@@ -62,6 +63,8 @@ func Decode(r io.Reader, h *value.Heap, s value.Shaper, c Config) (Result, error
 	}
 	root, err := m.run()
 	res := Result{Root: root, Protocol: m.protocol, Bytes: m.w.offset(), NeedsTree: m.tree}
+	// Before each opcode the window was filled beyond it, if there is more.
+	res.More = err == nil && m.w.pos < m.w.end
 	if err != nil {
 		op := opNames[m.op]
 		if m.opAt == m.w.base+int64(m.w.end) {
@@ -276,6 +279,8 @@ func (m *machine) checkLoad(height int) error {
 		return fmt.Errorf("%d values are waiting for a container, over the limit of %d at this place", height, most)
 	case m.h.Filled() > most:
 		return fmt.Errorf("%d containers are filled, over the limit of %d at this place", m.h.Filled(), most)
+	case m.h.Containers() > most:
+		return fmt.Errorf("%d containers are made, over the limit of %d at this place", m.h.Containers(), most)
 	case m.stored > most:
 		return fmt.Errorf("%d memo entries are stored, over the limit of %d at this place", m.stored, most)
 	}

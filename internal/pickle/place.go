@@ -34,12 +34,11 @@ func (m *machine) pending(open []int, k int) []value.Value {
 // path tells where in the document the machine stands, from what is open on
 // the stack: device_traces[0][1234].frames.
 func (m *machine) path() string {
-	const most = 512
 	var p []byte
 	open := m.openContainers()
 	for k, i := range open {
 		pending := m.pending(open, k)
-		if len(pending) == 0 || len(p) > most {
+		if len(pending) == 0 || len(p) > maxPath {
 			break
 		}
 		if kind, _ := m.h.Container(m.stack[i]); kind != value.Dict {

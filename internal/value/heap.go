@@ -123,6 +123,9 @@ func (h *Heap) takeSlot() uint32 {
 // Filled returns how many containers hold items of their own.
 func (h *Heap) Filled() int { return len(h.slots) - len(h.free) }
 
+// Containers returns how many containers were made.
+func (h *Heap) Containers() int { return h.objects.Len() }
+
 // largestKept bounds the capacity of a released slice that is kept for reuse.
 const largestKept = 1024
 
