@@ -105,6 +105,9 @@ func drawHistory(t *rapid.T) (*handmade, []memory) {
 		}
 		h.segment(addr, false, Block{Size: 512, Requested: p.requested, Stack: p.stack, State: state})
 	}
+	for _, addr := range freed {
+		h.segment(addr, false, Block{Size: 512})
+	}
 	for addr, p := range older {
 		if live[addr] != p {
 			p.stack = NoStack
@@ -229,11 +232,17 @@ func TestTimelineOfAnything(t *testing.T) {
 		tl := h.timeline()
 		checkTimeline(t, tl)
 		end := 0
-		for range tl.Live(Moment{Event: tl.lastEvent()}) {
+		for a := range tl.Live(Moment{Event: tl.lastEvent()}) {
 			end++
+			if b := a.Block; !tl.OpenEnd && h.dev.Blocks[b].Requested <= 1000 && a.Requested != max(h.dev.Blocks[b].Requested, 0) {
+				t.Fatalf("%d bytes live at the end, the block says %d", a.Requested, h.dev.Blocks[b].Requested)
+			}
 		}
 		if !tl.OpenEnd && end != active {
 			t.Fatalf("%d allocations live at the end, %d blocks", end, active)
+		}
+		if tl.History == HistoryComplete && tl.Unreconciled+tl.UnreconciledReserved != 0 {
+			t.Fatalf("complete, but %d and %d do not reconcile", tl.Unreconciled, tl.UnreconciledReserved)
 		}
 		if h.Partial != nil && tl.History == HistoryComplete || tl.Unreconciled < 0 || tl.UnreconciledReserved < 0 {
 			t.Fatalf("%+v", tl)

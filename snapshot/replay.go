@@ -1,6 +1,9 @@
 package snapshot
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // replay runs the events of a device through a live set. Memory that the events
 // free without having allocated it is older than the history.
@@ -16,6 +19,9 @@ type replay struct {
 	// older[−n−1] (memory older than the history whose free is requested).
 	live addrTable
 
+	reserve reserve
+	ghost   Allocation // what position ghost means, see addFreed
+
 	liveBytes, olderBytes int64 // Σ requested of live born ones; of all older ones
 	requested, reserved   meter
 	gap                   int64 // the most by which net requested exceeds net reserved
@@ -23,6 +29,10 @@ type replay struct {
 	lost                  int64 // bytes that do not reconcile, see Timeline.Unreconciled
 	births, moves         int   // events that bring memory into being; that move memory either way
 }
+
+// ghost is the position of memory whose free is requested and that cannot have
+// existed. It holds no bytes.
+const ghost int32 = math.MinInt32
 
 // replayLimit bounds each sum of a replay: 2^60 bytes, a million TiB.
 const replayLimit = 1 << 60
@@ -68,8 +78,10 @@ func (r *replay) run() {
 			r.freeCompleted(e, int32(i))
 		case SegmentAlloc, SegmentMap:
 			r.births++
+			r.reserve.gain(e)
 			r.reserved.move(segmentDelta(e), int32(i))
 		case SegmentFree, SegmentUnmap:
+			r.reserve.drop(e)
 			r.reserved.move(segmentDelta(e), int32(i))
 		default:
 			continue
@@ -101,7 +113,7 @@ func (r *replay) cut(size, counted int64) int64 {
 }
 
 func (r *replay) alloc(e *Event, i int32) {
-	if old := r.live.put(e.Addr, int32(len(r.born)+1)); old != 0 {
+	if old := r.live.put(e.Addr, int32(len(r.born)+1)); old != 0 && old != ghost {
 		r.lost = addBytes(r.lost, r.at(old).Requested)
 		r.end(old, i)
 	}
@@ -130,7 +142,9 @@ func (r *replay) freeCompleted(e *Event, i int32) {
 	if n == 0 {
 		n = r.addFreed(e)
 	}
-	r.end(n, i)
+	if n != ghost {
+		r.end(n, i)
+	}
 }
 
 // end closes the allocation at position n.
@@ -144,14 +158,23 @@ func (r *replay) end(n, i int32) {
 }
 
 func (r *replay) at(n int32) *Allocation {
-	if n > 0 {
+	switch {
+	case n == ghost:
+		return &r.ghost
+	case n > 0:
 		return &r.born[n-1]
 	}
 	return &r.older[-n-1]
 }
 
-// addFreed adds memory that is known only by an event that frees it.
+// addFreed adds memory that is known only by an event that frees it. It is older
+// than the history unless an event mapped or unmapped its address before: then
+// the free is spurious, or the alloc is missing, and nothing is made up for it.
 func (r *replay) addFreed(e *Event) int32 {
+	if r.reserve.touched.has(e.Addr) {
+		r.lost = addBytes(r.lost, e.Size)
+		return ghost
+	}
 	r.unmatched++
 	return r.addOlder(Allocation{Addr: e.Addr, Requested: e.Size, Label: e.Label, Block: -1, Stream: e.Stream, Pool: e.Pool})
 }
@@ -167,23 +190,41 @@ func (r *replay) addOlder(a Allocation) int32 {
 // settle brings the live set in line with the blocks of the dump: it ties
 // allocations to their blocks and adds the blocks older than the history. It
 // reports whether the end needed correction, that is, whether a block or an
-// allocation was left over.
+// allocation was left over or of another size.
 func (r *replay) settle(d *Device) (corrected bool) {
+	r.reserve.settle(d.Segments)
+	r.checkOlder()
 	var unexplained []int32
 	for i := range d.Blocks {
 		b := &d.Blocks[i]
 		if b.State == Inactive {
 			continue
 		}
-		if n := r.live.remove(b.Addr); n != 0 {
+		if n := r.live.remove(b.Addr); n != 0 && n != ghost {
 			r.tie(r.at(n), d, int32(i))
+			if b.Requested != r.at(n).Requested {
+				r.resize(n, b.Requested)
+				corrected = true
+			}
 		} else {
 			unexplained = append(unexplained, int32(i))
 		}
 	}
 	missing := r.explain(d, unexplained)
 	extra := r.closeExtra()
-	return missing || extra
+	return corrected || missing || extra
+}
+
+// resize gives an allocation the size that its block says.
+func (r *replay) resize(n int32, requested int64) {
+	a, counted := r.at(n), &r.liveBytes
+	if n < 0 {
+		counted = &r.olderBytes
+	}
+	r.lost = addBytes(r.lost, distance(a.Requested, max(requested, 0)))
+	*counted -= a.Requested
+	a.Requested = r.cut(requested, *counted)
+	*counted += a.Requested
 }
 
 // tie completes an allocation that is alive at the end from its block.
@@ -199,20 +240,19 @@ func (r *replay) tie(a *Allocation, d *Device, block int32) {
 	if a.Pool == 0 {
 		a.Pool = seg.Pool
 	}
-	r.lost = addBytes(r.lost, distance(a.Requested, max(b.Requested, 0)))
 }
 
 // explain adds the blocks that no allocation of the history accounts for.
 // Normally they are older than the history. A block at an address that the
-// history used cannot be: its alloc event is missing, and all that is known is
-// that it exists at the end.
+// history used, or in a segment that it mapped, cannot be: its alloc event is
+// missing, and all that is known is that it exists at the end.
 func (r *replay) explain(d *Device, blocks []int32) (missing bool) {
-	touched := r.touched(d, blocks)
+	used := r.used(d, blocks)
 	for _, i := range blocks {
 		b, seg := &d.Blocks[i], &d.Segments[d.Blocks[i].Segment]
 		a := Allocation{Addr: b.Addr, Requested: b.Requested, Size: b.Size, Stack: b.Stack, Label: b.Label,
 			Block: i, Stream: seg.Stream, Pool: seg.Pool}
-		if !touched[b.Addr] {
+		if !used[b.Addr] && !r.reserve.touched.has(b.Addr) {
 			r.addOlder(a)
 			continue
 		}
@@ -226,8 +266,8 @@ func (r *replay) explain(d *Device, blocks []int32) (missing bool) {
 	return missing
 }
 
-// touched returns which addresses of the given blocks the history used.
-func (r *replay) touched(d *Device, blocks []int32) map[uint64]bool {
+// used returns which addresses of the given blocks the history used.
+func (r *replay) used(d *Device, blocks []int32) map[uint64]bool {
 	if len(blocks) == 0 || len(r.events) == 0 {
 		return nil
 	}
@@ -235,22 +275,50 @@ func (r *replay) touched(d *Device, blocks []int32) map[uint64]bool {
 	for _, i := range blocks {
 		wanted.put(d.Blocks[i].Addr, 1)
 	}
-	touched := map[uint64]bool{}
+	used := map[uint64]bool{}
 	for _, list := range [][]Allocation{r.older, r.born} {
 		for i := range list {
 			if wanted.get(list[i].Addr) != 0 {
-				touched[list[i].Addr] = true
+				used[list[i].Addr] = true
 			}
 		}
 	}
-	return touched
+	return used
+}
+
+// checkOlder counts as lost what is known only by its free and yet cannot be
+// older than the history, because the history used its address before: memory
+// freed twice. It must come before blocks join the older ones.
+func (r *replay) checkOlder() {
+	if len(r.older) == 0 {
+		return
+	}
+	first := newAddrTable() // position of the first of each address
+	for i := range r.older {
+		a := &r.older[i]
+		if first.get(a.Addr) != 0 {
+			r.lost = addBytes(r.lost, a.Requested)
+			continue
+		}
+		first.put(a.Addr, int32(i+1))
+	}
+	for i := range r.born {
+		n := first.get(r.born[i].Addr)
+		if n == 0 {
+			continue
+		}
+		first.remove(r.born[i].Addr)
+		if a := &r.older[n-1]; r.born[i].Born < min(a.FreeRequested, a.Freed) {
+			r.lost = addBytes(r.lost, a.Requested)
+		}
+	}
 }
 
 // closeExtra frees, at the last event, what the replay holds and the dump does
 // not.
 func (r *replay) closeExtra() (extra bool) {
 	for _, slot := range r.live.slots {
-		if slot.val == 0 {
+		if slot.val == 0 || slot.val == ghost {
 			continue
 		}
 		a := r.at(slot.val)
@@ -278,6 +346,15 @@ func (r *replay) allocations() []Allocation {
 // that did nothing while others were recorded, is complete when there is no
 // memory it should have explained.
 func (r *replay) history(d *Device, t *Timeline) HistoryState {
+	state := r.coverage(d, t)
+	if state >= HistoryTruncated && (t.Unreconciled != 0 || t.UnreconciledReserved != 0) {
+		return HistoryInconsistent
+	}
+	return state
+}
+
+// coverage is what the events would cover if they were sound.
+func (r *replay) coverage(d *Device, t *Timeline) HistoryState {
 	switch {
 	case len(r.events) > 0 && len(r.older) == 0 && t.BaselineReserved == 0 && !d.Overflowed:
 		return HistoryComplete

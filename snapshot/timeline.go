@@ -7,10 +7,11 @@ import "math"
 type HistoryState uint8
 
 const (
-	HistoryNone      HistoryState = iota // no history and no stacks
-	HistoryStateOnly                     // no allocation was recorded as it happened, but live memory has stacks
-	HistoryTruncated                     // the history begins after the first allocation, or its end is missing
-	HistoryComplete                      // the history begins at nothing and ends at the dump
+	HistoryNone         HistoryState = iota // no history and no stacks
+	HistoryStateOnly                        // no allocation was recorded as it happened, but live memory has stacks
+	HistoryTruncated                        // the history begins after the first allocation, or its end is missing
+	HistoryInconsistent                     // the events contradict each other or the state of the dump (see Timeline.Unreconciled)
+	HistoryComplete                         // the history begins at nothing and ends at the dump
 )
 
 func (h HistoryState) String() string {
@@ -19,6 +20,8 @@ func (h HistoryState) String() string {
 		return "state-only"
 	case HistoryTruncated:
 		return "truncated"
+	case HistoryInconsistent:
+		return "inconsistent"
 	case HistoryComplete:
 		return "complete"
 	}
@@ -87,15 +90,21 @@ type Timeline struct {
 	// disagree, summed over addresses without regard to sign: blocks that no
 	// event explains although the history touched their address, allocations
 	// never freed that have no block, requests of another size, addresses
-	// allocated twice without a free. 0 for a consistent file. For OpenEnd the
-	// two cannot be compared and only contradictions within the history count.
+	// allocated or freed twice; and by how much the requested curve rises above
+	// the reserved one, which no allocator can do. 0 for a consistent file. For
+	// OpenEnd the two cannot be compared and only contradictions within the
+	// history count.
 	//
 	// The live set at the end holds exactly the blocks of the dump all the
-	// same: what does not reconcile is born or freed at the last event.
+	// same, of the size that they say: what else does not reconcile is born or
+	// freed at the last event.
 	Unreconciled int64
 
-	// UnreconciledReserved is by how many bytes the reserved curve ends away
-	// from EndReserved because it would otherwise fall below zero.
+	// UnreconciledReserved is likewise by how many reserved bytes the segment
+	// events contradict each other and the segments: addresses mapped twice or
+	// unmapped twice, mapped at the end without a segment, or segments where
+	// all was unmapped. When these cancel out it is at least what the reserved
+	// curve ends away from EndReserved because it cannot fall below zero.
 	UnreconciledReserved int64
 
 	Peak         Point // first event at which requested bytes are highest, or the start
@@ -119,7 +128,7 @@ func (s *Snapshot) Timeline(d *Device) *Timeline {
 	}
 	t := d.closedTimeline(stats)
 	if s.Partial != nil && len(d.Events) > 0 {
-		if t.Unreconciled != 0 {
+		if t.Unreconciled != 0 || t.UnreconciledReserved != 0 {
 			return d.openTimeline(stats)
 		}
 		t.History = min(t.History, HistoryTruncated)
@@ -139,10 +148,11 @@ func (d *Device) closedTimeline(stats Stats) *Timeline {
 	r := newReplay(d)
 	r.run()
 	corrected := r.settle(d)
-	t := &Timeline{Device: d, EndRequested: stats.Requested, EndReserved: stats.Reserved, Unreconciled: r.lost}
+	t := &Timeline{Device: d, EndRequested: stats.Requested, EndReserved: stats.Reserved}
 	end := min(stats.Reserved, 4*replayLimit)
 	t.BaselineReserved = max(end-r.reserved.net, -r.reserved.low, 0)
-	t.UnreconciledReserved = distance(t.BaselineReserved+r.reserved.net, stats.Reserved)
+	t.UnreconciledReserved = max(r.reserve.lost, distance(t.BaselineReserved+r.reserved.net, stats.Reserved))
+	t.Unreconciled = addBytes(r.lost, r.olderBytes+r.gap-t.BaselineReserved)
 	t.take(r)
 	if corrected {
 		t.findPeak()
@@ -160,7 +170,9 @@ func (d *Device) openTimeline(stats Stats) *Timeline {
 	}
 	r := newReplay(d)
 	r.run()
-	t := &Timeline{Device: d, EndRequested: stats.Requested, EndReserved: stats.Reserved, Unreconciled: r.lost, OpenEnd: true}
+	t := &Timeline{Device: d, EndRequested: stats.Requested, EndReserved: stats.Reserved, OpenEnd: true}
+	r.checkOlder()
+	t.Unreconciled, t.UnreconciledReserved = r.lost, r.reserve.lost
 	t.BaselineReserved = max(r.olderBytes+r.gap, -r.reserved.low, 0)
 	t.take(r)
 	t.History = min(r.history(d, t), HistoryTruncated)
@@ -180,12 +192,14 @@ func (t *Timeline) take(r *replay) {
 // findPeak finds the requested peak from the allocations, for a replay whose
 // end had to be corrected.
 func (t *Timeline) findPeak() {
-	var m meter
-	m.highAt = -1
+	now := t.BaselineRequested
+	high, at := now, int32(-1)
 	for i, delta := range t.requestedDeltas() {
-		m.move(delta, int32(i))
+		if now += delta; now > high {
+			high, at = now, int32(i)
+		}
 	}
-	t.Peak = t.point(m.highAt, t.BaselineRequested+m.high)
+	t.Peak = t.point(at, high)
 }
 
 func (t *Timeline) point(event int32, bytes int64) Point {

@@ -89,39 +89,89 @@ func TestTimeline(t *testing.T) {
 			h.event(Alloc, 0x1000, 300, 0)
 			h.event(Alloc, 0x1000, 200, 0)
 			h.segment(0x1000, false, Block{Size: 512, Requested: 200, State: Allocated})
-		}, want{history: HistoryComplete, unreconciled: 300, peak: 300, peakReserved: 512, peakEvent: 1,
+		}, want{history: HistoryInconsistent, unreconciled: 300, peak: 300, peakReserved: 512, peakEvent: 1,
 			lives: []life{{0x1000, 300, 0, 1, never, 2, 0, -1}, {0x1000, 200, 512, 2, never, never, 0, 0}}}},
 		{"allocation without a block ends at the last event", func(h *handmade) {
 			h.event(SegmentAlloc, 0x1000, 512, 0)
 			h.event(Alloc, 0x1000, 300, 0)
 			h.event(SnapshotMark, 0, 0, 0)
 			h.segment(0x1000, false, Block{Size: 512})
-		}, want{history: HistoryComplete, unreconciled: 300, peak: 300, peakReserved: 512, peakEvent: 1,
+		}, want{history: HistoryInconsistent, unreconciled: 300, peak: 300, peakReserved: 512, peakEvent: 1,
 			lives: []life{{0x1000, 300, 0, 1, never, 2, 0, -1}}}},
 		{"a peak that does not reconcile is none", func(h *handmade) {
 			h.event(SegmentAlloc, 0x1000, 512, 0)
 			h.event(Alloc, 0x1000, 300, 0)
 			h.segment(0x1000, false, Block{Size: 512})
-		}, want{history: HistoryComplete, unreconciled: 300, peakReserved: 512, peakEvent: -1,
+		}, want{history: HistoryInconsistent, unreconciled: 300, peakReserved: 512, peakEvent: -1,
 			lives: []life{{0x1000, 300, 0, 1, never, 1, 0, -1}}}},
 		{"block at an address that the history freed is born at the last event", func(h *handmade) {
 			h.event(SegmentAlloc, 0x1000, 512, 0)
 			h.event(Alloc, 0x1000, 300, 0)
 			h.event(FreeCompleted, 0x1000, 300, 0)
 			h.segment(0x1000, false, Block{Size: 512, Requested: 400, State: Allocated})
-		}, want{history: HistoryComplete, unreconciled: 400, peak: 400, peakReserved: 512, peakEvent: 2,
+		}, want{history: HistoryInconsistent, unreconciled: 400, peak: 400, peakReserved: 512, peakEvent: 2,
 			lives: []life{{0x1000, 300, 0, 1, never, 2, 0, -1}, {0x1000, 400, 512, 2, never, never, 0, 0}}}},
 		{"request of another size", func(h *handmade) {
 			h.event(SegmentAlloc, 0x1000, 512, 0)
 			h.event(Alloc, 0x1000, 300, 0)
 			h.segment(0x1000, false, Block{Size: 512, Requested: 310, State: Allocated})
-		}, want{history: HistoryComplete, unreconciled: 10, peak: 300, peakReserved: 512, peakEvent: 1,
-			lives: []life{{0x1000, 300, 512, 1, never, never, 0, 0}}}},
+		}, want{history: HistoryInconsistent, unreconciled: 10, peak: 310, peakReserved: 512, peakEvent: 1,
+			lives: []life{{0x1000, 310, 512, 1, never, never, 0, 0}}}},
 		{"overflowed ring is truncated although nothing older lives", func(h *handmade) {
 			h.dev.Overflowed = true
+			h.event(SegmentAlloc, 0x1000, 512, 0)
 			h.event(Alloc, 0x1000, 300, 0)
 			h.event(FreeCompleted, 0x1000, 300, 0)
-		}, want{history: HistoryTruncated, peak: 300, lives: []life{{0x1000, 300, 0, 0, never, 1, 0, -1}}}},
+			h.event(SegmentFree, 0x1000, 512, 0)
+		}, want{history: HistoryTruncated, peak: 300, peakReserved: 512, peakEvent: 1, lives: []life{{0x1000, 300, 0, 1, never, 2, 0, -1}}}},
+		{"more requested than reserved", func(h *handmade) {
+			h.event(Alloc, 0x1000, 300, 0)
+			h.event(FreeCompleted, 0x1000, 300, 0)
+		}, want{history: HistoryInconsistent, unreconciled: 300, peak: 300, lives: []life{{0x1000, 300, 0, 0, never, 1, 0, -1}}}},
+		{"freed twice in a segment of the history", func(h *handmade) {
+			h.event(SegmentAlloc, 0x1000, 512, 0)
+			h.event(Alloc, 0x1000, 300, 0)
+			for range 2 {
+				h.event(FreeRequested, 0x1000, 300, 0)
+				h.event(FreeCompleted, 0x1000, 300, 0)
+			}
+			h.segment(0x1000, false, Block{Size: 512})
+		}, want{history: HistoryInconsistent, unreconciled: 300, peak: 300, peakReserved: 512, peakEvent: 1,
+			lives: []life{{0x1000, 300, 0, 1, 2, 3, 0, -1}}}},
+		{"a spurious request to free is forgotten by the next alloc", func(h *handmade) {
+			h.event(SegmentAlloc, 0x1000, 512, 0)
+			h.event(FreeRequested, 0x1000, 70, 0)
+			h.event(Alloc, 0x1000, 300, 0)
+			h.segment(0x1000, false, Block{Size: 512, Requested: 300, State: Allocated})
+		}, want{history: HistoryInconsistent, unreconciled: 70, peak: 300, peakReserved: 512, peakEvent: 2,
+			lives: []life{{0x1000, 300, 512, 2, never, never, 0, 0}}}},
+		{"a spurious request to free beside a block", func(h *handmade) {
+			h.event(SegmentAlloc, 0x1000, 512, 0)
+			h.event(FreeRequested, 0x1000, 70, 0)
+			h.segment(0x1000, false, Block{Size: 512, Requested: 300, State: PendingFree})
+		}, want{history: HistoryInconsistent, unreconciled: 370, peak: 300, peakReserved: 512, peakEvent: 1,
+			lives: []life{{0x1000, 300, 512, 1, never, never, 0, 0}}}},
+		{"freed twice in an older segment", func(h *handmade) {
+			h.event(Alloc, 0x1000, 300, 0)
+			for range 2 {
+				h.event(FreeCompleted, 0x1000, 300, 0)
+			}
+			h.segment(0x1000, false, Block{Size: 512})
+		}, want{history: HistoryInconsistent, baseRequested: 300, baseReserved: 512, unreconciled: 388, peak: 600, peakReserved: 512, peakEvent: 0,
+			lives: []life{{0x1000, 300, 0, -1, never, 2, 0, -1}, {0x1000, 300, 0, 0, never, 1, 0, -1}}}},
+		{"older memory freed twice", func(h *handmade) {
+			for range 2 {
+				h.event(FreeCompleted, 0x1000, 200, 0)
+			}
+			h.event(Alloc, 0x1000, 1, 0)
+			h.segment(0x1000, false, Block{Size: 512, Requested: 1, State: Allocated})
+		}, want{history: HistoryInconsistent, baseRequested: 400, baseReserved: 512, unreconciled: 200, peak: 400, peakReserved: 512, peakEvent: -1,
+			lives: []life{{0x1000, 200, 0, -1, never, 0, 0, -1}, {0x1000, 200, 0, -1, never, 1, 0, -1}, {0x1000, 1, 512, 2, never, never, 0, 0}}}},
+		{"block without an alloc in a segment of the history", func(h *handmade) {
+			h.event(SegmentAlloc, 0x1000, 512, 0)
+			h.segment(0x1000, false, Block{Size: 512, Requested: 300, State: Allocated})
+		}, want{history: HistoryInconsistent, unreconciled: 300, peak: 300, peakReserved: 512, peakEvent: 0,
+			lives: []life{{0x1000, 300, 512, 0, never, never, 0, 0}}}},
 		{"older cache alone makes it truncated", func(h *handmade) {
 			h.event(SnapshotMark, 0, 0, 0)
 			h.event(SegmentFree, 0x9000, 2048, h.py(1))
@@ -205,7 +255,7 @@ func TestTimeline(t *testing.T) {
 			if tl.EndRequested != stats.Requested || tl.EndReserved != stats.Reserved {
 				t.Errorf("ends %d, %d differ from the accounts", tl.EndRequested, tl.EndReserved)
 			}
-			if end := liveBytes(tl, tl.lastEvent()); !tl.OpenEnd && tl.Unreconciled == 0 && end != tl.EndRequested {
+			if end := liveBytes(tl, tl.lastEvent()); !tl.OpenEnd && end != tl.EndRequested {
 				t.Errorf("live at the end %d, want %d", end, tl.EndRequested)
 			}
 		})
@@ -265,6 +315,56 @@ func TestReservedNeverNegative(t *testing.T) {
 	}
 }
 
+func TestReservedByAddress(t *testing.T) {
+	type step struct {
+		action Action
+		addr   uint64
+		size   int64
+	}
+	const kib = 1024
+	tests := []struct {
+		name       string
+		steps      []step
+		segments   [][2]int64 // address, size
+		expandable bool
+		want       int64
+	}{
+		{"sound", []step{{SegmentAlloc, kib, kib}, {SegmentFree, kib, kib}, {SegmentAlloc, kib, 2 * kib}}, [][2]int64{{kib, 2 * kib}}, false, 0},
+		{"older than the history", []step{{SegmentFree, kib, kib}, {SegmentAlloc, 9 * kib, kib}}, [][2]int64{{5 * kib, kib}, {9 * kib, kib}}, false, 0},
+		{"pages", []step{{SegmentMap, kib, 4 * kib}, {SegmentUnmap, 2 * kib, kib}, {SegmentMap, 5 * kib, kib}},
+			[][2]int64{{kib, kib}, {3 * kib, 3 * kib}}, true, 0},
+		{"pages of which some are older", []step{{SegmentMap, 2 * kib, kib}, {SegmentUnmap, kib, 3 * kib}}, nil, true, 0},
+		{"mapped twice", []step{{SegmentAlloc, kib, kib}, {SegmentAlloc, kib, kib}}, [][2]int64{{kib, kib}}, false, kib},
+		{"overlapping", []step{{SegmentMap, kib, 2 * kib}, {SegmentMap, 2 * kib, 2 * kib}}, [][2]int64{{kib, 3 * kib}}, true, kib},
+		{"freed twice", []step{{SegmentAlloc, kib, kib}, {SegmentFree, kib, kib}, {SegmentFree, kib, kib}}, nil, false, kib},
+		{"freed too much", []step{{SegmentAlloc, kib, kib}, {SegmentFree, kib, kib}, {SegmentAlloc, 2 * kib, kib}, {SegmentFree, kib, 2 * kib}}, nil, false, kib},
+		{"too large", []step{{SegmentAlloc, kib, 1 << 40}}, [][2]int64{{kib, kib}}, false, 1<<40 - kib},
+		{"a size that ends nowhere", []step{{SegmentAlloc, 0, math.MaxInt64}}, [][2]int64{{0, kib}}, false, 1<<60 - kib},
+		{"gone without an event", []step{{SegmentAlloc, kib, kib}}, nil, false, kib},
+		{"back without an event", []step{{SegmentAlloc, kib, kib}, {SegmentFree, kib, kib}}, [][2]int64{{kib, kib}}, false, kib},
+		{"elsewhere", []step{{SegmentAlloc, kib, kib}}, [][2]int64{{5 * kib, kib}}, false, kib},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHandmade()
+			for _, s := range tt.steps {
+				h.event(s.action, s.addr, s.size, 0)
+			}
+			for _, s := range tt.segments {
+				h.segment(uint64(s[0]), tt.expandable, Block{Size: s[1]})
+			}
+			tl := h.timeline()
+			checkTimeline(t, tl)
+			if tl.UnreconciledReserved != tt.want || tl.Unreconciled != 0 {
+				t.Errorf("unreconciled %d reserved, %d requested; want %d, 0", tl.UnreconciledReserved, tl.Unreconciled, tt.want)
+			}
+			if (tl.History == HistoryInconsistent) != (tt.want != 0) {
+				t.Errorf("history %v", tl.History)
+			}
+		})
+	}
+}
+
 func TestHostileSizes(t *testing.T) {
 	h := newHandmade()
 	const huge = math.MaxInt64
@@ -316,7 +416,7 @@ func TestSeveralDevices(t *testing.T) {
 
 func TestHistoryStateString(t *testing.T) {
 	for s, want := range map[HistoryState]string{HistoryNone: "none", HistoryStateOnly: "state-only",
-		HistoryTruncated: "truncated", HistoryComplete: "complete"} {
+		HistoryTruncated: "truncated", HistoryInconsistent: "inconsistent", HistoryComplete: "complete"} {
 		if s.String() != want {
 			t.Errorf("%d is %q, want %q", s, s, want)
 		}

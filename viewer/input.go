@@ -108,7 +108,7 @@ func (s Stats) Free() int64 { return s.InactiveSplit + s.Releasable + s.Expandab
 
 // History says what the event history tells.
 type History struct {
-	State                string // "complete", "truncated", "state-only", "none"
+	State                string // "complete", "inconsistent", "truncated", "state-only", "none"
 	Peak, PeakReserved   Point  // of the requested and the reserved curve
 	End, EndReserved     int64
 	Baseline             int64 // requested bytes older than the history
@@ -129,7 +129,13 @@ type History struct {
 func (h History) LowerBound() bool { return h.State == "truncated" }
 
 // Known reports whether there are events to speak of.
-func (h History) Known() bool { return h.State == "complete" || h.State == "truncated" }
+func (h History) Known() bool {
+	return h.State == "complete" || h.State == "truncated" || h.Inconsistent()
+}
+
+// Inconsistent reports that the history contradicts itself or the segments, so
+// that its peak is neither exact nor a bound.
+func (h History) Inconsistent() bool { return h.State == "inconsistent" }
 
 // Point is a moment on a curve.
 type Point struct {

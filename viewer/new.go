@@ -229,7 +229,7 @@ func newUnnamed(t *snapshot.Timeline) unnamed {
 	for i := range t.Allocations {
 		a := &t.Allocations[i]
 		u.stacks = u.stacks || a.Stack != snapshot.NoStack
-		if a.Block >= 0 && a.Born == snapshot.BeforeHistory && t.History == snapshot.HistoryTruncated {
+		if a.Block >= 0 && a.Born == snapshot.BeforeHistory && (t.History == snapshot.HistoryTruncated || t.History == snapshot.HistoryInconsistent) {
 			u.older[a.Block] = true
 		}
 	}

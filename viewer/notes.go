@@ -65,6 +65,8 @@ func historyNote(d *Device) note {
 	switch h.State {
 	case "complete":
 		return note{"ok", fmt.Sprintf("The history is complete: its %s begin with an empty allocator, so the peak is exact.", plural(d.Stats.Events, "event"))}
+	case "inconsistent":
+		return note{"bad", fmt.Sprintf("The history is inconsistent: its %s contradict each other or the segments, so the peak is not certain. The accounts of the end are right.", plural(d.Stats.Events, "event"))}
 	case "truncated":
 		if h.OpenEnd {
 			return note{"bad", fmt.Sprintf("The file breaks off within the history: %s of it could be read, and its newest events are missing. The peak may have come later, and all bytes on the curve and in the tables are the least there can have been.", plural(d.Stats.Events, "event"))}

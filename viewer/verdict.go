@@ -18,7 +18,10 @@ func summarize(d *Device) Verdict {
 		return Verdict{Tone: "note", Text: "The allocator held no memory on this device when the snapshot was taken, and no history was recorded."}
 	}
 	v := Verdict{Tone: "ok"}
-	if h.State != "complete" {
+	switch {
+	case h.Inconsistent():
+		v.Tone = "bad"
+	case h.State != "complete":
 		v.Tone = "note"
 	}
 	var parts []string
@@ -55,6 +58,8 @@ func heightSentence(d *Device) string {
 		return fmt.Sprintf("The file breaks off within its history: memory peaked at %s or more, which was requested when the snapshot was taken. In the events read it reached at least %s, and the last of them left at least %s requested.", units.Bytes(h.End), units.Bytes(h.Peak.Bytes), units.Bytes(h.Last))
 	case h.OpenEnd:
 		return fmt.Sprintf("The file breaks off within its history: memory peaked at %s or more, and at the last event read %s or more was requested.", units.Bytes(h.Peak.Bytes), units.Bytes(h.Last))
+	case h.Inconsistent():
+		return fmt.Sprintf("Memory ended at %s. The history contradicts itself or the segments; replayed all the same, it peaks at %s, which is not certain.", units.Bytes(h.End), units.Bytes(h.Peak.Bytes))
 	case h.LowerBound() && h.Peak.Bytes == h.End:
 		return fmt.Sprintf("Memory ended at %s, the highest in a truncated history: the peak was at least that.", units.Bytes(h.End))
 	case h.LowerBound():
