@@ -11,6 +11,7 @@ import (
 
 	"github.com/snapview/snapview/internal/pickle"
 	"github.com/snapview/snapview/internal/testpickle"
+	"github.com/snapview/snapview/internal/value"
 )
 
 // Bombs are small files that would take much more memory than their bytes. The
@@ -27,6 +28,7 @@ func TestLimits(t *testing.T) {
 		{"duplicates", "values are waiting for a container, over the limit of", append([]byte("]"), bytes.Repeat([]byte("2"), many)...)},
 		{"memo", "memo entries are stored, over the limit of", append([]byte("\x80\x04N"), bytes.Repeat([]byte("\x94"), many)...)},
 		{"nested tuples", "containers are filled, over the limit of", append([]byte("\x80\x02N"), bytes.Repeat([]byte("\x85"), many)...)},
+		{"made and popped", "containers are made, over the limit of", append([]byte("\x80\x02"), bytes.Repeat([]byte("]0"), many)...)},
 		{"line", "longer than the limit of 4096 bytes", []byte("I" + strings.Repeat("1", 5000) + "\n.")},
 		{"line in no newline", "longer than the limit of 4096 bytes", []byte("I" + strings.Repeat("1", many))},
 		{"string", "over the limit of 67108864", []byte("X\x01\x00\x00\x04")},
@@ -60,6 +62,60 @@ func TestDeepLists(t *testing.T) {
 	bomb := append([]byte("\x80\x02ctorch\nSize\n0"), nested(5000)...)
 	if o := decodeFull(bomb); o.err == nil || !strings.Contains(o.err.Error(), "nest deeper than the limit of 1000") {
 		t.Errorf("full: %v", o.err)
+	}
+}
+
+// A list or dict that is copied by call after call counts each time.
+func TestCopiesAreCounted(t *testing.T) {
+	const n, times = 10_000, 1000
+	items := strings.Repeat("K\x01", n)
+	entries := strings.Repeat("NN", n)
+	for name, code := range map[string]string{
+		"list":      "](" + items + "eq\x000ccollections\ndeque\nq\x010" + "](" + strings.Repeat("h\x01h\x00\x85R", times) + "e.",
+		"tuple":     "(" + items + "tq\x000ccollections\ndeque\nq\x010" + "](" + strings.Repeat("h\x01h\x00\x85R", times) + "e.",
+		"dict":      "}(" + entries + "uq\x000ccollections\nCounter\nq\x010" + "](" + strings.Repeat("h\x01h\x00\x85R", times) + "e.",
+		"namespace": "}(" + entries + "uq\x000cargparse\nNamespace\nq\x010" + "](" + strings.Repeat("h\x01)\x81h\x00b", times) + "e.",
+	} {
+		data := []byte("\x80\x02" + code)
+		if o := decode(bytes.NewReader(data), -1); o.err != nil || !o.result.NeedsTree {
+			t.Fatalf("%s: %v", name, o.err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := pickle.DecodeFull(bytes.NewReader(data), &value.Heap{}, nil)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "the same containers are copied again and again") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+			t.Errorf("%s: %d bytes allocated for a file of %d", name, n, len(data))
+		}
+	}
+}
+
+// Sets of large shared tuples are not rendered without limit to sort them.
+func TestSetOfTuples(t *testing.T) {
+	code := "ctorch\nSize\n0(" + strings.Repeat("X\x3c\x00\x00\x00"+strings.Repeat("a", 60), 900) + "tq\x000\x8f("
+	for i := range 5000 {
+		code += "h\x00M" + string([]byte{byte(i), byte(i >> 8)}) + "\x86"
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	o := decodeFull([]byte("\x80\x04" + code + "\x90."))
+	runtime.ReadMemStats(&after)
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<30 {
+		t.Errorf("%d bytes allocated for a file of %d", n, len(code))
+	}
+}
+
+// The place in a message about a tree stays short.
+func TestTreePathIsClipped(t *testing.T) {
+	o := decodeFull([]byte("\x80\x02ctorch\nSize\n0" + strings.Repeat("](", 500) + "]q\x00h\x00a" + strings.Repeat("e", 500) + "."))
+	if o.err == nil || len(o.err.Error()) > 700 || !strings.HasSuffix(o.err.Error(), "…") {
+		t.Errorf("%v", o.err)
 	}
 }
 
