@@ -119,6 +119,19 @@ func momentText(t *snapshot.Timeline, m snapshot.Moment) string {
 	return "at " + event
 }
 
+// unsoundCaveat is why a history is not to be trusted, "" when it is sound.
+func unsoundCaveat(t *snapshot.Timeline) string {
+	if t.Unreconciled == 0 && t.UnreconciledReserved == 0 {
+		return ""
+	}
+	what := fmt.Sprintf("device %d: the history contradicts itself or the segments by %s requested and %s reserved; ", t.Device.Index,
+		units.Bytes(t.Unreconciled), units.Bytes(t.UnreconciledReserved))
+	if t.OpenEnd {
+		return what + "take its curve with care"
+	}
+	return what + "the end is what the blocks say, take what came before with care"
+}
+
 // peakCaveat is why the answer to --at peak is not the peak, "" when it is.
 func peakCaveat(t *snapshot.Timeline) string {
 	switch t.History {

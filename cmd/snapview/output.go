@@ -30,20 +30,22 @@ func writeFile(ctx context.Context, path string, write func(io.Writer) error) (i
 	defer stop()
 	var f *os.File
 	if direct {
-		f, err = os.OpenFile(target, os.O_WRONLY, 0)
+		f, err = openDirect(ctx, target)
 	} else {
 		f, err = createBeside(target)
 	}
 	if err != nil {
 		return 0, err
 	}
+	// A pipe that nobody reads from blocks; a deadline in the past ends that.
+	defer context.AfterFunc(ctx, func() { _ = f.SetWriteDeadline(time.Unix(1, 0)) })()
 	counter := &contextWriter{ctx: ctx, w: f}
 	err = writeAndClose(f, counter, write)
 	if direct {
 		return counter.n, err
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), target)
+		err = withoutName(os.Rename(f.Name(), target))
 	}
 	if err != nil {
 		return 0, errors.Join(err, ignoreMissing(os.Remove(f.Name())))
@@ -62,13 +64,49 @@ func resolve(path string) (target string, direct bool, err error) {
 		return "", false, err
 	}
 	if info.IsDir() {
-		return "", false, fmt.Errorf("%s: is a directory; name a file", path)
+		return "", false, usagef("%s: is a directory; name a file", path)
 	}
 	if !info.Mode().IsRegular() {
 		return path, true, nil
 	}
 	target, err = filepath.EvalSymlinks(path)
 	return target, false, err
+}
+
+// pipePoll is how often openDirect looks for the reader of a pipe.
+const pipePoll = 50 * time.Millisecond
+
+// openDirect opens a device or a pipe for writing. A pipe is opened without
+// blocking, so that an interrupt ends the wait for its reader.
+func openDirect(ctx context.Context, path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		return f, withoutName(err)
+	}
+	for {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return f, withoutName(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errInterrupted
+		case <-time.After(pipePoll):
+		}
+	}
+}
+
+// withoutName takes the name off an error of the file system: it may be that of
+// the temporary file, which says nothing, and callers put the right one before.
+func withoutName(err error) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return e.Err
+	case *os.LinkError:
+		return e.Err
+	}
+	return err
 }
 
 // createBeside creates a file in target's folder with the permissions that a
@@ -80,15 +118,12 @@ func createBeside(target string) (*os.File, error) {
 	}
 	for try := int64(0); ; try++ {
 		unique := strconv.FormatInt(time.Now().UnixNano()+try, 36)
-		name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+unique+".tmp")
+		name := filepath.Join(filepath.Dir(target), ".snapview-"+unique+".tmp")
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) && try < 100 {
 			continue
 		}
-		if path, ok := errors.AsType[*fs.PathError](err); ok {
-			err = path.Err // the name of the temporary file says nothing
-		}
-		return f, err
+		return f, withoutName(err)
 	}
 }
 
@@ -99,7 +134,7 @@ func writeAndClose(f *os.File, w io.Writer, write func(io.Writer) error) error {
 		err = buffered.Flush()
 	}
 	if closed := f.Close(); err == nil {
-		err = closed
+		err = withoutName(closed)
 	}
 	return err
 }
@@ -120,12 +155,17 @@ type contextWriter struct {
 
 func (c *contextWriter) Write(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
-		return 0, errors.New("interrupted; nothing was written")
+		return 0, errInterrupted
 	}
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	return n, err
+	if err != nil && c.ctx.Err() != nil {
+		return n, errInterrupted
+	}
+	return n, withoutName(err)
 }
+
+var errInterrupted = errors.New("interrupted; the report was not written")
 
 // checkFolder tells, before the work begins, that a new file has no place.
 func checkFolder(path string) error {
@@ -140,6 +180,9 @@ func checkFolder(path string) error {
 // pattern after -o would otherwise destroy the snapshot it matched first.
 func checkOutput(path string, inputs []string) error {
 	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return usagef("%s: is a directory; name a file with -o", path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return checkFolder(path)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,6 +84,9 @@ func checkBareArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("no file given; see snapview --help")
 	}
+	if err := named(args); err != nil {
+		return err
+	}
 	word := args[0]
 	if _, err := os.Stat(word); err == nil || strings.ContainsAny(word, "./\\-") {
 		return nil
@@ -121,6 +125,14 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usagef("%s needs one file, not %d; see %[1]s --help", cmd.CommandPath(), len(args))
 	}
+	return named(args)
+}
+
+// named refuses an empty name, which an unset shell variable leaves.
+func named(args []string) error {
+	if slices.Contains(args, "") {
+		return usagef("a file name is empty; name a file, or - for standard input")
+	}
 	return nil
 }
 
@@ -128,7 +140,7 @@ func someFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("%s needs a file; see %[1]s --help", cmd.CommandPath())
 	}
-	return nil
+	return named(args)
 }
 
 func noFiles(cmd *cobra.Command, args []string) error {

@@ -75,6 +75,7 @@ type deviceStats struct {
 	LastTime         int64      `json:"last_time_us,omitempty"`
 	History          string     `json:"history"`
 	Unreconciled     int64      `json:"unreconciled_bytes"`
+	UnreconciledHeld int64      `json:"unreconciled_reserved_bytes"`
 	Peak             *peakStats `json:"peak,omitempty"` // absent without a history
 	OOM              []oomEvent `json:"oom"`
 }
@@ -121,7 +122,7 @@ func accounts(t *snapshot.Timeline) deviceStats {
 		RoundingWaste: a.RoundingWaste, InactiveSplit: a.InactiveSplit, Releasable: a.Releasable,
 		ExpandableFree: a.ExpandableFree, PendingFree: a.PendingFree, LargestFreeBlock: a.LargestFreeBlock,
 		Segments: a.Segments, Blocks: a.Blocks, Events: a.Events,
-		History: t.History.String(), Unreconciled: t.Unreconciled,
+		History: t.History.String(), Unreconciled: t.Unreconciled, UnreconciledHeld: t.UnreconciledReserved,
 	}
 	d.FirstTime, d.LastTime = timeSpan(t)
 	if hasHistory(t) {
@@ -244,10 +245,16 @@ func (u *ui) accountsTable(t *snapshot.Timeline) string {
 		size("peak reserved"+atLeastName(t), reserved.Bytes, pointText(t, reserved))
 	}
 	if t.Unreconciled != 0 {
-		explained("unreconciled", t.Unreconciled, "history against segments")
+		explained("unreconciled", t.Unreconciled, "requested, history against blocks")
+	}
+	if t.UnreconciledReserved != 0 {
+		explained(unreconciledReserved, t.UnreconciledReserved, "history against segments")
 	}
 	return table.String() + "  history: " + historyText(t) + "\n"
 }
+
+// unreconciledReserved is the longest name of an account; few devices have it.
+const unreconciledReserved = "unreconciled reserved"
 
 // accountsWidth is the width of the columns before the remarks, with their gaps.
 func accountsWidth(t *snapshot.Timeline) int {
@@ -255,15 +262,21 @@ func accountsWidth(t *snapshot.Timeline) int {
 	if hasHistory(t) {
 		name = max(name, len("  peak requested"+atLeastName(t)))
 	}
+	if t.UnreconciledReserved != 0 {
+		name = max(name, len("  "+unreconciledReserved))
+	}
 	_, reserved := peaks(t)
 	return name + len("1.00 GiB") + len(units.Exact(max(reserved.Bytes, t.EndReserved))) + 3*columnGap
 }
 
 // atLeastName follows the name of a peak that may have been higher before or
-// after what was recorded.
+// after what was recorded, or that contradicts the rest of the file.
 func atLeastName(t *snapshot.Timeline) string {
-	if t.History == snapshot.HistoryTruncated {
+	switch t.History {
+	case snapshot.HistoryTruncated:
 		return ", at least"
+	case snapshot.HistoryInconsistent:
+		return ", uncertain"
 	}
 	return ""
 }

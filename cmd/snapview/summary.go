@@ -184,8 +184,11 @@ func (sum summary) deviceText(main int) []string {
 
 func peakText(t *snapshot.Timeline) []string {
 	least := ""
-	if t.History == snapshot.HistoryTruncated {
+	switch t.History {
+	case snapshot.HistoryTruncated:
 		least = "at least "
+	case snapshot.HistoryInconsistent:
+		least = "uncertain, "
 	}
 	requested, reserved := peaks(t)
 	return []string{

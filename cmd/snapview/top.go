@@ -97,6 +97,9 @@ func (u *ui) foldDevices(s *snapshot.Snapshot, timelines []*snapshot.Timeline, b
 		u.note(s.Source.Name, err.Error())
 	}
 	for _, top := range tops {
+		if caveat := unsoundCaveat(top.timeline); caveat != "" {
+			u.note(s.Source.Name, caveat)
+		}
 		if caveat := peakCaveat(top.timeline); at == "peak" && caveat != "" {
 			u.note(s.Source.Name, caveat)
 		}
