@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -94,7 +95,7 @@ func (t *Timeline) momentAfter(d time.Duration) (Moment, error) {
 	if !ok {
 		return Moment{}, errNoTimes
 	}
-	return t.momentAtTime(first + d.Microseconds())
+	return t.momentAtTime(addBytes(first, d.Microseconds())) // stops at the largest time
 }
 
 var errNoTimes = errors.New("the history records no times: use end, peak or an event index")
@@ -108,7 +109,7 @@ func (t *Timeline) momentAtTime(us int64) (Moment, error) {
 	}
 	if us < first || us > last {
 		return Moment{}, fmt.Errorf("time %d µs is outside the history: it spans %d to %d µs since the epoch (%v)",
-			us, first, last, time.Duration(last-first)*time.Microsecond)
+			us, first, last, microseconds(last-first))
 	}
 	events := t.Device.Events[:t.lastEvent()+1]
 	for i := range events {
@@ -117,6 +118,11 @@ func (t *Timeline) momentAtTime(us int64) (Moment, error) {
 		}
 	}
 	return Moment{Name: "time", Event: len(events) - 1, Time: us}, nil
+}
+
+// microseconds is the longest duration where us µs do not fit one.
+func microseconds(us int64) time.Duration {
+	return time.Duration(min(us, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
 }
 
 // span returns the time of the first event that has one and the latest time.

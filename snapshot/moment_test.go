@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -104,5 +105,21 @@ func TestLiveStops(t *testing.T) {
 	}
 	if n != 2 {
 		t.Errorf("got %d", n)
+	}
+}
+
+// Times at the ends of an int64 do not wrap around.
+func TestMomentAtExtremeTimes(t *testing.T) {
+	h := newHandmade()
+	for _, us := range []int64{math.MinInt64, math.MaxInt64 - 5, math.MaxInt64} {
+		h.event(SnapshotMark, 0, 0, 0)
+		h.dev.Events[len(h.dev.Events)-1].Time = us
+	}
+	if m, err := h.timeline().Moment("+1s"); err != nil || m.Event != 2 {
+		t.Errorf("+1s beyond the largest time: %+v, %v", m, err)
+	}
+	h.dev.Events[0].Time = 1
+	if _, err := h.timeline().Moment("@0"); err == nil || strings.Contains(err.Error(), "(-") {
+		t.Errorf("a time before all: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -50,5 +51,26 @@ func TestWriteFile(t *testing.T) {
 				t.Errorf("%d files left, want 1", len(entries))
 			}
 		})
+	}
+}
+
+// The temporary file's name has no part of the target's, which may fill what
+// the file system allows, and no error shows it.
+func TestWriteFileLongName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat("a", 240)+".html")
+	if _, err := writeFile(t.Context(), path, func(w io.Writer) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	_, err := writeFile(t.Context(), filepath.Join(t.TempDir(), strings.Repeat("a", 300)), func(w io.Writer) error { return nil })
+	if err == nil || strings.Contains(err.Error(), ".tmp") {
+		t.Errorf("a name that is too long: %v", err)
+	}
+}
+
+func TestWithoutName(t *testing.T) {
+	for _, err := range []error{&os.PathError{Op: "write", Path: ".x.tmp", Err: os.ErrInvalid}, &os.LinkError{Op: "rename", Old: ".x.tmp", New: "y", Err: os.ErrInvalid}, os.ErrInvalid} {
+		if got := withoutName(err); got != os.ErrInvalid {
+			t.Errorf("%v became %v", err, got)
+		}
 	}
 }
