@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
@@ -111,6 +112,7 @@ func TestSharedText(t *testing.T) {
 		"ring": kv("segments", repeated(2, kv("device", 0, "blocks", list{})), "trace_alloc_max_entries", repeatedKey(big, 10*times)),
 	} {
 		data := toPickle(t, d)
+		start := time.Now()
 		n := allocated(func() {
 			s, err := read(t, data)
 			if err != nil {
@@ -122,13 +124,17 @@ func TestSharedText(t *testing.T) {
 				s.Fold(tl, Moment{Event: len(d.Events) - 1}, ByLine)
 			}
 		})
+		// It takes milliseconds; the width of each text in turn takes far longer.
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: %v for a file of %d bytes", name, took, len(data))
+		}
 		if n > 200<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", name, n, len(data))
 		}
 	}
 }
 
-// Of names that no program has only the ends are kept, cut between characters.
+// Of names that no program has, only the ends are kept, cut between characters.
 func TestLongNames(t *testing.T) {
 	for _, unit := range []string{"a", "é", "漢", "😀"} {
 		for pad := range 4 {

@@ -165,13 +165,13 @@ const maxSorted = 1 << 20
 func (b *bridge) sort(values []value.Value) {
 	texts := make(map[value.Value]string, len(values))
 	for _, v := range values {
-		if _, ok := b.h.Container(v); ok {
-			if b.rendered > maxSorted {
-				continue
-			}
-			b.rendered += len(b.h.Text(v))
+		if _, ok := b.h.Container(v); ok && b.rendered > maxSorted {
+			continue
 		}
 		texts[v] = b.h.Text(v)
+		if _, ok := v.StringID(); !ok {
+			b.rendered += len(texts[v])
+		}
 	}
 	slices.SortStableFunc(values, func(x, y value.Value) int { return strings.Compare(texts[x], texts[y]) })
 }
