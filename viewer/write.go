@@ -10,6 +10,9 @@ import (
 	"sync"
 )
 
+//go:embed assets/frame.html.tmpl
+var frameSource string
+
 //go:embed assets/page.html.tmpl
 var pageSource string
 
@@ -18,8 +21,13 @@ var pageSource string
 const bootJS = `document.documentElement.classList.add("js")`
 
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Parse(pageSource))
+	return parsePage(pageSource)
 })
+
+// parsePage parses the template of a page together with what all pages share.
+func parsePage(source string) *template.Template {
+	return template.Must(template.Must(template.New("page").Parse(frameSource)).Parse(source))
+}
 
 // WriteSnapshot writes the report of a memory snapshot to w. The page is
 // complete in itself and at most MaxBytes long.
@@ -28,13 +36,18 @@ func WriteSnapshot(w io.Writer, s Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
+	return writePage(w, pageTemplate(), view, data)
+}
+
+// writePage writes a page and, at its end, the data and the scripts.
+func writePage(w io.Writer, t *template.Template, view any, data *pageData) error {
 	// encoding/json escapes <, > and &, so that no name can end the element.
 	blob, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("report data: %w", err)
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	if err := pageTemplate().Execute(out, view); err != nil {
+	if err := t.Execute(out, view); err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
 	for _, s := range []string{

@@ -44,6 +44,14 @@ function since(us) {
   return "+" + Math.round(us) + " µs";
 }
 
+// duration prints nanoseconds with three significant digits.
+function duration(ns) {
+  var names = ["ns", "µs", "ms", "s"], unit = 0;
+  if (ns < 0) return "-" + duration(-ns);
+  while (ns >= 999.5 && unit < 3) { ns /= 1e3; unit++; }
+  return (unit ? ns.toFixed(ns < 9.995 ? 2 : ns < 99.95 ? 1 : 0) : Math.round(ns)) + " " + names[unit];
+}
+
 function frameOf(index) {
   var f = data.frames[index];
   return { fn: data.strings[f[0]], file: data.strings[f[1]], line: f[2], kind: f[3] };

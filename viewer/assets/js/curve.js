@@ -5,7 +5,13 @@ function startCurve(device) {
   var box = document.getElementById(device.id + "-curve");
   if (!box || !device.chart) return;
   var chart = echarts.init(box, null, { renderer: "canvas" });
-  var axis = "event", marks = device.marks || [], rows = [].concat(device.chart.dataset)[0].source;
+  var axis = device.axis || "event", layers = device.layers || [], marks = device.marks || [], rows = [].concat(device.chart.dataset)[0].source;
+  // Categories are drawn as areas over one another: the sum of all of them
+  // behind, the first in front. Their tops follow the columns of the data.
+  var layer = 4 + layers.length;
+  if (layers.length) rows.forEach(function (r) {
+    for (var i = 0, sum = 0; i < layers.length; i++) r.push(sum += r[4 + i]);
+  });
   var hasRanges = marks.some(function (m) { return m.kind === "range"; });
   var buttons = all("#" + device.id + " [data-axis]");
   buttons.forEach(function (b) {
@@ -21,9 +27,12 @@ function startCurve(device) {
 
   function tooltip(items) {
     var box = el("div"), row = items[0].value;
-    box.append(el("div", "t-title", (row[0] < 0 ? "before the first event" : "after event " + count(row[0])) + (device.hasTime ? ", " + since(row[1]) : "")));
-    items.forEach(function (i) { box.append(tipRow(i.seriesName, bytes(i.value[2 + i.seriesIndex]) + "  (" + exact(i.value[2 + i.seriesIndex]) + ")")); });
+    box.append(el("div", "t-title", device.axis ? since(row[1]) : (row[0] < 0 ? "before the first event" : "after event " + count(row[0])) + (device.hasTime ? ", " + since(row[1]) : "")));
+    for (var c = 2; c < layer; c++) {
+      if (c < 4 || row[c]) box.append(tipRow(c < 4 ? device.chart.series[c - 2].name : layers[c - 4].name, bytes(row[c]) + "  (" + exact(row[c]) + ")"));
+    }
     marks.filter(function (m) {
+      if (axis === "time") return m.kind === "range" ? m.time <= row[1] && row[1] <= m.till : Math.abs(m.time - row[1]) <= rows[rows.length - 1][1] / 400;
       return m.kind === "range" ? m.event <= row[0] && row[0] <= m.end : Math.abs(m.event - row[0]) <= rows[rows.length - 1][0] / 400;
     }).slice(0, 5).forEach(function (m) { box.append(el("div", "t-soft", m.label)); });
     return box;
@@ -60,8 +69,19 @@ function startCurve(device) {
       s.lineStyle = { width: 1.6, type: i ? [6, 3] : "solid" };
       s.emphasis = { disabled: true };
     });
-    o.series[0].areaStyle = { opacity: .13 };
+    if (!layers.length) o.series[0].areaStyle = { opacity: .13 };
     o.series[0].z = 3;
+    layers.forEach(function (l, i) {
+      var colour = css("--" + l.colour);
+      o.color.push(colour);
+      o.series.push({
+        type: "line", name: l.name, id: "layer " + i, step: "end", symbol: "none", silent: true, z: 2, zlevel: 0, encode: { x: axis === "time" ? 1 : 0, y: layer + i },
+        lineStyle: { width: 0 }, areaStyle: { color: colour, opacity: 1, origin: 0 }, emphasis: { disabled: true },
+      });
+    });
+    // Later series cover earlier ones: the tallest layer must be drawn first.
+    o.series.splice(2, layers.length, ...o.series.slice(2).reverse());
+    if (layers.length) { o.color.splice(2, layers.length, ...o.color.slice(2).reverse()); o.legend.show = false; }
     o.series[0].markPoint = peakMark(device.peak, at(device.peak), extent(0, 100), ink, red);
     o.series[0].markLine = lineMarks(marks, at, soft, red, css("--teal"));
     o.series[0].markArea = rangeMarks(marks, extent(0, 100), plotWidth(), axis === "time", soft);
@@ -80,7 +100,7 @@ function startCurve(device) {
   chart.on("datazoom", function () {
     if (!hasRanges) return;
     var z = chart.getOption().dataZoom[0];
-    chart.setOption({ series: [{ id: "requested", markArea: rangeMarks(marks, extent(z.start, z.end), plotWidth(), axis === "time", css("--soft")) }] });
+    chart.setOption({ series: [{ id: device.chart.series[0].id, markArea: rangeMarks(marks, extent(z.start, z.end), plotWidth(), axis === "time", css("--soft")) }] });
   });
 
   draw();

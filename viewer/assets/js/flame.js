@@ -1,4 +1,4 @@
-// Flame graph: bytes by call stack, the outermost frame on top. Boxes are
+// Flame graph: bytes or time by call stack, the outermost frame on top. Boxes are
 // elements, so text clips, themes and prints like the rest of the page. Only
 // boxes of at least a pixel are made.
 
@@ -9,6 +9,7 @@ function startFlame(panel, flame) {
   if (!box || !flame) return null;
   var inner = el("div"), path = panel.querySelector(".flame-path"), search = panel.querySelector(".flame-box input");
   box.append(inner);
+  var amount = flame.unit === "ns" ? duration : bytes, noun = flame.noun || "block";
   var full = flameTree(flame), kinds = panel.querySelector(".kinds"), words = "", built = 0, root, zoom, at;
   startKinds();
 
@@ -71,22 +72,22 @@ function startFlame(panel, flame) {
     if (words) {
       var sum = 0;
       (function walk(n) { if (matches(n)) sum += n.bytes; else n.children.forEach(walk); })(root);
-      path.append("Matching stacks hold ", el("b", "", bytes(sum)), " (" + percent(sum, root.bytes) + ").");
+      path.append(flame.unit ? "Matching stacks take " : "Matching stacks hold ", el("b", "", amount(sum)), " (" + percent(sum, root.bytes) + ").");
       return;
     }
     var n = at;
-    path.append(el("b", "", n === root ? "All stacks" : n.name), "  " + bytes(n.bytes) + ", " + percent(n.bytes, root.bytes) + ", " + count(n.count) + " blocks" + (n.frame.file ? "  " + place(n.frame) : ""));
+    path.append(el("b", "", n === root ? "All stacks" : n.name), "  " + amount(n.bytes) + ", " + percent(n.bytes, root.bytes) + (n.count ? ", " + plural(n.count, noun) : "") + (n.frame.file ? "  " + place(n.frame) : ""));
   }
 
   function zoomTo(n) {
     zoom = at = n;
     draw();
     box.scrollTop = Math.max(0, (n.depth - 2) * flameRow);
-    say((n === root ? "all stacks" : n.name) + ", " + bytes(n.bytes));
+    say((n === root ? "all stacks" : n.name) + ", " + amount(n.bytes));
   }
 
   box.addEventListener("click", function (e) { if (e.target.node) zoomTo(e.target.node === zoom && zoom.parent ? zoom.parent : e.target.node); });
-  box.addEventListener("mousemove", function (e) { tip(e.target.node && flameTip(e.target.node, root), e.clientX, e.clientY); });
+  box.addEventListener("mousemove", function (e) { tip(e.target.node && flameTip(e.target.node, root, flame), e.clientX, e.clientY); });
   box.addEventListener("mouseleave", function () { tip(null); });
   box.addEventListener("keydown", function (e) {
     var sibs = at.parent ? at.parent.children : [at], i = sibs.indexOf(at);
@@ -97,7 +98,7 @@ function startFlame(panel, flame) {
       at = to;
       if (!inside(at, zoom)) zoom = at;
       draw();
-      say(at.name + ", " + bytes(at.bytes) + ", " + percent(at.bytes, root.bytes));
+      say(at.name + ", " + amount(at.bytes) + ", " + percent(at.bytes, root.bytes));
       var y = at.depth * flameRow;
       if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - flameRow) box.scrollTop = y - box.clientHeight / 2;
     } else return;
@@ -167,9 +168,11 @@ function leftOver(root, tree, name) {
   return { index: 0, id: -1, frame: { fn: name, file: "", line: 0, kind: 2 }, name: name, text: name, parent: tree, depth: 1, bytes: bytes, count: count, children: [] };
 }
 
-function flameTip(n, root) {
+function flameTip(n, root, flame) {
   var box = el("div");
   box.append(el("div", "t-title", n.frame.fn), el("div", "t-soft", place(n.frame)),
-    tipRow("bytes", bytes(n.bytes) + "  (" + exact(n.bytes) + ")"), tipRow("share", percent(n.bytes, root.bytes)), tipRow("blocks", count(n.count)));
+    flame.unit === "ns" ? tipRow("time", duration(n.bytes)) : tipRow("bytes", bytes(n.bytes) + "  (" + exact(n.bytes) + ")"),
+    tipRow("share", percent(n.bytes, root.bytes)));
+  if (n.count) box.append(tipRow((flame.noun || "block") + "s", count(n.count)));
   return box;
 }

@@ -3,8 +3,8 @@
 
 function start() {
   startTheme();
-  all(".panel").forEach(startTable);
-  data.devices.forEach(function (d) { d.hasTime = !!document.querySelector("#" + d.id + " [data-axis]"); });
+  all(".panel").forEach(function (p) { if (p.querySelector("table.rows")) startTable(p); });
+  data.devices.forEach(function (d) { d.hasTime = d.axis === "time" || !!document.querySelector("#" + d.id + " [data-axis]"); });
 
   var curves = {}, maps = {}, flames = {};
   startTabs(function (panel) { drawPanel(panel); });
@@ -15,19 +15,31 @@ function start() {
 
   function drawDevice(article) {
     var id = article.id, d = deviceOf(id);
-    if (!curves[id]) { curves[id] = true; startCurve(d); }
-    if (!maps[id]) {
-      maps[id] = startMap(d) || function () {};
-      redraws.push(maps[id]);
+    if (d) {
+      drawCurve(d);
+      if (!maps[id]) {
+        maps[id] = startMap(d) || function () {};
+        redraws.push(maps[id]);
+      }
+      maps[id]();
     }
-    maps[id]();
     all(".panel", article).forEach(drawPanel);
   }
 
+  function drawCurve(d) {
+    if (curves[d.id]) return;
+    curves[d.id] = true;
+    startCurve(d);
+  }
+
+  // A panel names what it shows: a moment of its device, a curve, or a flame
+  // graph of the whole file.
   function drawPanel(panel) {
-    var article = panel.closest("article");
+    var article = panel.closest("article"), d = deviceOf(panel.dataset.curve || article.id);
     if (panel.hidden || article.hidden) return;
-    if (!flames[panel.id]) flames[panel.id] = startFlame(panel, deviceOf(article.id).flames[panel.dataset.moment]) || function () {};
+    if (panel.dataset.curve) drawCurve(d);
+    var flame = d && panel.dataset.moment ? d.flames[panel.dataset.moment] : data.flames && data.flames[panel.dataset.flame];
+    if (flame && !flames[panel.id]) flames[panel.id] = startFlame(panel, flame) || function () {};
   }
 
   // On paper everything is open, drawn and in light colours.

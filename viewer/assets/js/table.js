@@ -1,10 +1,11 @@
-// Tables of who holds the memory: sort, filter, stacks on demand, copy.
+// Tables of the report: sort, filter, stacks on demand, copy. What the numbers
+// of a row are, says its data-bytes and data-count, or data-v of each cell.
 
 var firstRows = 15; // rows shown before "show all"
 
 function startTable(panel) {
   var table = panel.querySelector("table.rows"), body = table.tBodies[0];
-  var rows = all("tr", body), hint = panel.querySelector(".shown"), input = panel.querySelector(".filter input");
+  var rows = all("tr", body), total = Number(table.dataset.total), hint = panel.querySelector(".shown"), input = panel.querySelector(".filter input");
   var expanded = false, words = "";
   var more = el("button", "more");
   more.type = "button";
@@ -19,7 +20,8 @@ function startTable(panel) {
       r.hidden = !match || late;
       r.classList.toggle("late", late);
     });
-    hint.textContent = words ? hits + " of " + rows.length + " rows match and hold " + bytes(sum) + " (" + percent(sum, Number(table.dataset.total)) + ")." : "";
+    var amount = table.dataset.unit === "ns" ? duration(sum) : bytes(sum);
+    hint.textContent = words ? hits + " of " + rows.length + " rows match" + (total ? " and " + (table.dataset.verb || "hold") + " " + amount + " (" + percent(sum, total) + ")." : ".") : "";
     more.hidden = words !== "" || rows.length <= firstRows;
     more.textContent = expanded ? "Show the first " + firstRows : "Show all " + rows.length + " rows";
   }
@@ -29,12 +31,12 @@ function startTable(panel) {
     if (!th.hasAttribute("aria-sort") && (key === "place" || key === "function")) down = false;
     all("th", table).forEach(function (o) { o.removeAttribute("aria-sort"); });
     th.setAttribute("aria-sort", down ? "descending" : "ascending");
-    var value = {
-      bytes: function (r) { return Number(r.dataset.bytes); },
-      count: function (r) { return Number(r.dataset.count); },
-      place: fullPlace,
-      "function": function (r) { return r.cells[4].textContent; },
-    }[key];
+    function value(r) {
+      var cell = r.cells[th.cellIndex];
+      if (key === "place") return fullPlace(r);
+      if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
+      return r.dataset[key] !== undefined ? Number(r.dataset[key]) : cell.textContent;
+    }
     rows.sort(function (a, b) {
       var x = value(a), y = value(b);
       var order = typeof x === "number" ? x - y : x.localeCompare(y, "en", { numeric: true });
