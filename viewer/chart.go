@@ -15,6 +15,12 @@ import (
 // The option is marshalled by encoding/json, which escapes what could end a
 // script element; go-echarts' own renderer does not.
 func curveChart(id string, pts []CurvePoint, hasTime bool) (json.RawMessage, error) {
+	return lineChart(id, pts, [2]string{"requested", "reserved"}, curveRows(pts, hasTime))
+}
+
+// lineChart draws two lines over rows of event, time in µs, and the lines'
+// values; what follows these in a row is for the script.
+func lineChart(id string, pts []CurvePoint, names [2]string, rows [][]int64) (json.RawMessage, error) {
 	line := charts.NewLine()
 	step, top := byteScale(curveMax(pts))
 	line.SetGlobalOptions(
@@ -30,8 +36,8 @@ func curveChart(id string, pts []CurvePoint, hasTime bool) (json.RawMessage, err
 			opts.DataZoom{Type: "inside", FilterMode: "none"},
 		),
 	)
-	line.AddDataset(opts.Dataset{Source: curveRows(pts, hasTime)})
-	for i, name := range []string{"requested", "reserved"} {
+	line.AddDataset(opts.Dataset{Source: rows})
+	for i, name := range names {
 		line.AddSeries(name, nil,
 			charts.WithSeriesId(name),
 			charts.WithEncodeOpts(opts.Encode{X: 0, Y: 2 + i}),
@@ -47,10 +53,10 @@ func curveChart(id string, pts []CurvePoint, hasTime bool) (json.RawMessage, err
 }
 
 // curveRows is the data set: event, time in µs, requested, reserved.
-func curveRows(pts []CurvePoint, hasTime bool) [][4]int64 {
-	rows := make([][4]int64, len(pts))
+func curveRows(pts []CurvePoint, hasTime bool) [][]int64 {
+	rows := make([][]int64, len(pts))
 	for i, p := range pts {
-		rows[i] = [4]int64{int64(p.Event), 0, p.Requested, p.Reserved}
+		rows[i] = []int64{int64(p.Event), 0, p.Requested, p.Reserved}
 		if hasTime {
 			rows[i][1] = p.Time
 		}

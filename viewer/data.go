@@ -29,6 +29,8 @@ type pageData struct {
 	Frames  [][4]int32    `json:"frames"` // function, file, line, kind
 	Stacks  stackTree     `json:"stacks"`
 	Devices []*deviceData `json:"devices"`
+
+	Flames map[string]flame `json:"flames,omitempty"` // of the whole file, by name
 }
 
 // stackTree holds every stack as a path to the root: node i is frame Frame[i]
@@ -40,11 +42,19 @@ type stackTree struct {
 
 type deviceData struct {
 	ID     string           `json:"id"`
-	Chart  json.RawMessage  `json:"chart,omitempty"` // echarts option; absent without a history
+	Axis   string           `json:"axis,omitempty"`   // "time" when the curve knows no events
+	Chart  json.RawMessage  `json:"chart,omitempty"`  // echarts option; absent without a history
+	Layers []layerData      `json:"layers,omitempty"` // categories: columns 4 and on of the chart's rows
 	Peak   *pointData       `json:"peak,omitempty"`
 	Marks  []markData       `json:"marks,omitempty"`
 	Flames map[string]flame `json:"flames"` // by moment
 	Map    *mapData         `json:"map,omitempty"`
+}
+
+// layerData is a category of the curve; Colour is a variable of the style sheet.
+type layerData struct {
+	Name   string `json:"name"`
+	Colour string `json:"colour"`
 }
 
 type pointData struct {
@@ -66,6 +76,8 @@ type markData struct {
 // flame is a tree in preorder: Children[i] says how many of the following
 // subtrees belong to node i.
 type flame struct {
+	Unit     string  `json:"unit,omitempty"` // "ns"; bytes otherwise
+	Noun     string  `json:"noun,omitempty"` // what is counted; blocks otherwise
 	Frame    []int32 `json:"frame"`
 	Bytes    []int64 `json:"bytes"`
 	Count    []int   `json:"count"`

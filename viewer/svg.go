@@ -28,6 +28,15 @@ type staticCurve struct {
 	PeakLabelX          string
 	PeakAnchor          string
 	First, Last         string
+	Key                 string      // what the solid line is
+	Layers              []layerPath // categories, the tallest first
+	area                func([]CurvePoint) template.HTMLAttr
+}
+
+// layerPath is the area of a category.
+type layerPath struct {
+	Class string
+	Path  template.HTMLAttr
 }
 
 type svgTick struct {
@@ -54,7 +63,11 @@ func drawStatic(pts []CurvePoint, peak Point) *staticCurve {
 		PlotLeft: svgLeft, PlotRight: svgWidth - svgRight, PlotBottom: svgHeight - svgBottom,
 		First: "event " + units.Count(max(0, first)), Last: "event " + units.Count(last),
 		PeakX: num(x(peak.Event)), PeakY: num(y(peak.Bytes)),
-		PeakAnchor: "middle", PeakLabelX: num(x(peak.Event)),
+		PeakAnchor: "middle", PeakLabelX: num(x(peak.Event)), Key: "requested",
+	}
+	s.area = func(pts []CurvePoint) template.HTMLAttr {
+		top := stepPath(pts, func(p CurvePoint) (float64, float64) { return x(p.Event), y(p.Requested) })
+		return dAttr(top + "V" + strconv.Itoa(s.PlotBottom) + "H" + strconv.Itoa(svgLeft) + "Z")
 	}
 	switch px := x(peak.Event); {
 	case px < svgLeft+90:
@@ -62,10 +75,9 @@ func drawStatic(pts []CurvePoint, peak Point) *staticCurve {
 	case px > svgWidth-svgRight-90:
 		s.PeakAnchor = "end"
 	}
-	requested := stepPath(pts, func(p CurvePoint) (float64, float64) { return x(p.Event), y(p.Requested) })
-	s.Requested = dAttr(requested)
+	s.Requested = dAttr(stepPath(pts, func(p CurvePoint) (float64, float64) { return x(p.Event), y(p.Requested) }))
 	s.Reserved = dAttr(stepPath(pts, func(p CurvePoint) (float64, float64) { return x(p.Event), y(p.Reserved) }))
-	s.Area = dAttr(requested + "V" + strconv.Itoa(s.PlotBottom) + "H" + strconv.Itoa(svgLeft) + "Z")
+	s.Area = s.area(pts)
 	for v := int64(0); v <= top; v += step {
 		s.Ticks = append(s.Ticks, svgTick{Y: num(y(v)), TextY: num(y(v) + 4), Label: tickText(v)})
 	}

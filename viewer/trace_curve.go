@@ -1,0 +1,65 @@
+package viewer
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// traceChart is the option of a memory curve over time: that of a snapshot,
+// with the bytes of each category in further columns, which the script
+// (assets/js/curve.js) turns into layers.
+func traceChart(id string, plain []CurvePoint, pts []TracePoint, layers int) (json.RawMessage, error) {
+	rows := curveRows(plain, true)
+	for i, p := range pts {
+		categories := make([]int64, layers)
+		copy(categories, p.Categories)
+		rows[i] = append(rows[i], categories...)
+	}
+	return lineChart(id, plain, [2]string{"allocated", "reserved"}, rows)
+}
+
+// reduceTrace is reduceCurve for curves with categories.
+func reduceTrace(pts []TracePoint, limit int) []TracePoint {
+	if len(pts) <= limit {
+		return pts
+	}
+	plain := make([]CurvePoint, len(pts))
+	for i, p := range pts {
+		plain[i] = CurvePoint{Event: i, Requested: p.Allocated, Reserved: p.Reserved}
+	}
+	var out []TracePoint
+	for _, p := range reduceCurve(plain, limit) {
+		out = append(out, pts[p.Event])
+	}
+	return out
+}
+
+// drawTraceStatic draws the curve for readers without scripts, and for paper.
+func drawTraceStatic(plain []CurvePoint, pts []TracePoint, layers int, peak Point) *staticCurve {
+	s := drawStatic(plain, peak)
+	if s == nil {
+		return nil
+	}
+	s.First, s.Last = sinceText(plain[0].Time), sinceText(plain[len(plain)-1].Time)
+	s.Key = "allocated"
+	if layers == 0 {
+		return s
+	}
+	few := reduceTrace(pts, svgPoints/2)
+	for top := layers; top > 0; top-- {
+		sums := make([]CurvePoint, len(few))
+		for i, p := range few {
+			sums[i] = CurvePoint{Event: int(p.Time / 1000), Requested: sumOf(p.Categories[:min(top, len(p.Categories))])}
+		}
+		s.Layers = append(s.Layers, layerPath{"c" + strconv.Itoa(top-1), s.area(sums)})
+	}
+	s.Area = ""
+	return s
+}
+
+func sumOf(n []int64) (sum int64) {
+	for _, v := range n {
+		sum += v
+	}
+	return sum
+}

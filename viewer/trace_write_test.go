@@ -1,0 +1,117 @@
+package viewer
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func renderTrace(t *testing.T, tr Trace) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WriteTrace(&out, tr); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTracePageGolden(t *testing.T) {
+	html, data := parts(t, renderTrace(t, fakeTrace()))
+	html = regexp.MustCompile(`sha256-[^&]+`).ReplaceAllString(html, "sha256-…")
+	golden(t, "trace.html.golden", html)
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, []byte(data), "", " "); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "trace.json.golden", indented.String())
+}
+
+func TestSameTraceSameBytes(t *testing.T) {
+	first := renderTrace(t, fakeTrace())
+	for range 5 {
+		if renderTrace(t, fakeTrace()) != first {
+			t.Fatal("the same trace gave two different pages")
+		}
+	}
+}
+
+// A trace may lack anything.
+func TestEmptyTrace(t *testing.T) {
+	page := renderTrace(t, Trace{Name: "x"})
+	if !strings.Contains(page, "holds no memory events") {
+		t.Error("a trace without memory events should say so")
+	}
+}
+
+// The numbers must be there for readers without scripts.
+func TestPlainTraceHoldsTheAnswer(t *testing.T) {
+	html, _ := parts(t, renderTrace(t, fakeTrace()))
+	for _, want := range []string{
+		"60.0 MiB", "62,914,560 B", "64.0 MiB", "31.0 MiB", "4.00 MiB", "75.0%", // the large figures
+		"model.py", ":41", "_call_impl", "aten::empty", "void gemm&lt;float, 128&gt;(int)", "12.0 ms", "1.20 µs", "999 ns",
+		"<svg", "peak 60.0 MiB", `class="layer c2"`, "activation", "83.3%",
+		"ProfilerStep#1", "cudaMalloc", "Profile with ProfilerActivity.CUDA.", "The ledger reconciles.", "2 repairs: control character", "profile_memory",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page without scripts lacks %q", want)
+		}
+	}
+}
+
+func TestTraceNamesAreInert(t *testing.T) {
+	names := map[string]string{
+		"script": `</script><script>alert(1)</script>`,
+		"image":  `<img src=x onerror=alert(1)>`,
+		"quote":  `"' onmouseover=alert(1) x="`,
+		"ansi":   "\x1b[31mred\x1b[0m\x07",
+		"utf8":   "bad\xff\xfe\xc3",
+		"bidi":   "safe\u202egnp.exe",
+		"long":   strings.Repeat("x<", 1<<17),
+		"tmpl":   "{{.}} ${alert(1)} `x`",
+		"css":    "</style><script>alert(1)</script>",
+	}
+	plainPage, _ := parts(t, renderTrace(t, poisonedTrace("harmless")))
+	tags := regexp.MustCompile(`<[a-zA-Z!/][^>]*`)
+	wantTags := len(tags.FindAllString(plainPage, -1))
+	for what, name := range names {
+		t.Run(what, func(t *testing.T) {
+			page := renderTrace(t, poisonedTrace(name))
+			html, data := parts(t, page)
+			if !utf8.ValidString(html) || !utf8.ValidString(data) {
+				t.Error("the page is not valid UTF-8")
+			}
+			if i := strings.IndexFunc(html+data, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f || r == '\u202e' || r == '\u2028' }); i >= 0 {
+				t.Errorf("a control character reached the page: %q", (html + data)[max(0, i-20):i+10])
+			}
+			if strings.ContainsAny(data, "<>&") {
+				t.Error("the data can end its script element")
+			}
+			if got := len(tags.FindAllString(html, -1)); got != wantTags {
+				t.Errorf("the page has %d tags, a harmless one %d", got, wantTags)
+			}
+			if len(page) > len(echartsJS)+400<<10 {
+				t.Errorf("the page has %d bytes: the name was not shortened", len(page))
+			}
+		})
+	}
+}
+
+func TestTracePageIsBounded(t *testing.T) {
+	page := renderTrace(t, hugeTrace())
+	html, data := parts(t, page)
+	t.Logf("%d bytes: %d of HTML, %d of data", len(page), len(html), len(data))
+	if len(page) > MaxBytes {
+		t.Errorf("the page has %d bytes, more than %d", len(page), MaxBytes)
+	}
+}
+
+func TestDurationText(t *testing.T) {
+	for ns, want := range map[int64]string{0: "0 ns", 999: "999 ns", 1000: "1.00 µs", 1204: "1.20 µs", 9994: "9.99 µs", 9996: "10.0 µs", 99960: "100 µs", 999_499: "999 µs", 999_500: "1.00 ms", 12_345_678: "12.3 ms", -1500: "-1.50 µs"} {
+		if got := durationText(ns); got != want {
+			t.Errorf("%d ns prints as %q, want %q", ns, got, want)
+		}
+	}
+}
