@@ -126,10 +126,10 @@ func (l *labeller) forward(a *Allocation) {
 		a.set(CategoryUnknown, 0.3, "allocated behind the last backward pass")
 	case l.makesInput(a.Leaf):
 		a.set(CategoryInput, 0.75, "made or copied by an operator without a backward")
-	case a.FreePhase == PhaseBackward:
-		a.set(CategoryActivation, 0.5, "allocated in the forward pass, freed in the backward pass")
 	case a.Leaf >= 0:
 		a.set(CategoryInput, 0.5, "made by an operator without a backward")
+	case a.FreePhase == PhaseBackward:
+		a.set(CategoryActivation, 0.5, "allocated in the forward pass, freed in the backward pass")
 	default:
 		a.set(CategoryUnknown, 0.2, "allocated outside of every operator")
 	}
