@@ -72,7 +72,8 @@ type deviceMemory struct {
 }
 
 // memoryByDevice groups the memory events. Files are not in order of time:
-// each thread has a list of its own. Events of one time stay in file order.
+// each thread has a list of its own. Events of one time stay in file order
+// unless their totals tell another.
 func (t *Trace) memoryByDevice() []deviceMemory {
 	type key struct {
 		kind   DeviceType
@@ -96,6 +97,7 @@ func (t *Trace) memoryByDevice() []deviceMemory {
 	}
 	for _, g := range groups {
 		t.sortMemory(g.events)
+		t.orderMemory(g.events)
 	}
 	slices.SortFunc(groups, func(a, b deviceMemory) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.device, b.device))
