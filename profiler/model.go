@@ -26,6 +26,8 @@ type Trace struct {
 	// Partial is set when the file ended or broke before its end and the
 	// caller asked for what could be read.
 	Partial error
+
+	lazy lazy // what tables derive from the columns
 }
 
 // Source says where a trace came from.
