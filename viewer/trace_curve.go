@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"encoding/json"
-	"strconv"
 )
 
 // traceChart is the option of a memory curve over time: that of a snapshot,
@@ -35,23 +34,23 @@ func reduceTrace(pts []TracePoint, limit int) []TracePoint {
 }
 
 // drawTraceStatic draws the curve for readers without scripts, and for paper.
-func drawTraceStatic(plain []CurvePoint, pts []TracePoint, layers int, peak Point) *staticCurve {
+func drawTraceStatic(plain []CurvePoint, pts []TracePoint, layers []string, peak Point) *staticCurve {
 	s := drawStatic(plain, peak)
 	if s == nil {
 		return nil
 	}
 	s.First, s.Last = sinceText(plain[0].Time), sinceText(plain[len(plain)-1].Time)
 	s.Key = "allocated"
-	if layers == 0 {
+	if len(layers) == 0 {
 		return s
 	}
 	few := reduceTrace(pts, svgPoints/2)
-	for top := layers; top > 0; top-- {
+	for top := len(layers); top > 0; top-- {
 		sums := make([]CurvePoint, len(few))
 		for i, p := range few {
 			sums[i] = CurvePoint{Event: int(p.Time / 1000), Requested: sumOf(p.Categories[:min(top, len(p.Categories))])}
 		}
-		s.Layers = append(s.Layers, layerPath{"c" + strconv.Itoa(top-1), s.area(sums)})
+		s.Layers = append(s.Layers, layerPath{layerColour(layers[top-1]), s.area(sums)})
 	}
 	s.Area = ""
 	return s

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/profiler"
 )
 
 // Limits on what the page of a trace holds, chosen so that MaxBytes holds.
@@ -376,6 +378,15 @@ func (v *traceView) addFindings(tr *Trace, html *texts) {
 
 func sinceStart(ns int64) string { return "+" + durationText(ns) }
 
+// layerColour is the colour of a category, the same in every report.
+func layerColour(category string) string {
+	i := slices.IndexFunc(shownCategories, func(c profiler.Category) bool { return c.String() == category })
+	if i < 0 {
+		i = len(shownCategories) - 1 // that of unknown
+	}
+	return "c" + strconv.Itoa(i)
+}
+
 // traceCurve lays out the curve of one device.
 func traceCurve(m *TraceMemory, id string, devices int, b *builder, html *texts) (curveView, *deviceData, error) {
 	pts := reduceTrace(m.Curve, share(maxTracePoints, devices, 100))
@@ -392,7 +403,7 @@ func traceCurve(m *TraceMemory, id string, devices int, b *builder, html *texts)
 	peak := Point{Event: int(m.PeakTime / 1000), Time: m.PeakTime / 1000, Bytes: m.Peak}
 	data := &deviceData{ID: id, Axis: "time", Chart: json.RawMessage(chart), Flames: map[string]flame{}, Peak: &pointData{peak.Event, peak.Time, peak.Bytes, c.PeakText}}
 	for i, name := range m.Categories[:layers] {
-		colour := "c" + strconv.Itoa(i)
+		colour := layerColour(name)
 		data.Layers = append(data.Layers, layerData{b.texts.name(name), colour})
 		l := layerView{Class: colour, Name: html.name(name)}
 		if i < len(m.AtPeak) {
@@ -401,7 +412,7 @@ func traceCurve(m *TraceMemory, id string, devices int, b *builder, html *texts)
 		c.Layers = append(c.Layers, l)
 	}
 	c.LayerNote = html.value(m.CategoryNote)
-	c.Static = drawTraceStatic(plain, pts, layers, peak)
+	c.Static = drawTraceStatic(plain, pts, m.Categories[:layers], peak)
 	c.CurveLabel = fmt.Sprintf("Memory of %s over time: %s before profiling, peak %s at %s, %s at the end; reserved peak %s.",
 		c.Name, units.Bytes(m.Baseline), units.Bytes(m.Peak), sinceStart(m.PeakTime), units.Bytes(m.End), units.Bytes(m.ReservedPeak))
 	marks, legend, left := thinMarks(m.Marks, devices)

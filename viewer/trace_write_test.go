@@ -52,7 +52,7 @@ func TestPlainTraceHoldsTheAnswer(t *testing.T) {
 	for _, want := range []string{
 		"60.0 MiB", "62,914,560 B", "64.0 MiB", "31.0 MiB", "4.00 MiB", "75.0%", // the large figures
 		"model.py", ":41", "_call_impl", "aten::empty", "void gemm&lt;float, 128&gt;(int)", "12.0 ms", "1.20 µs", "999 ns",
-		"<svg", "peak 60.0 MiB", `class="layer c2"`, "activation", "83.3%",
+		"<svg", "peak 60.0 MiB", `class="layer c6"`, "activation", "83.3%",
 		"ProfilerStep#1", "cudaMalloc", "Profile with ProfilerActivity.CUDA.", "The ledger reconciles.", "2 repairs: control character", "profile_memory",
 	} {
 		if !strings.Contains(html, want) {
