@@ -48,7 +48,6 @@ type attribution struct {
 	selfCPU               []int64  // by host event, ns
 	selfDevice, allDevice []int64  // by host event, ns
 	kernels               []int32  // by host event
-	engine                []bool   // by thread: autograd's engine runs on it
 }
 
 // rowKey tells rows apart; what its members are depends on the table.
@@ -66,6 +65,13 @@ const (
 	rowNoStack  // no stack at all
 	rowAutograd // no stack, on a thread of autograd
 )
+
+// specialNames are the names of such rows.
+var specialNames = [...]string{
+	rowOutside:  "(outside of modules)",
+	rowNoStack:  "(no stack)",
+	rowAutograd: "(autograd thread)",
+}
 
 // exampleStack is the stack of the event of a row with the most memory, or of its first.
 type exampleStack struct {
@@ -302,32 +308,6 @@ func (a *attribution) shortStacks() func(node int32) uint32 {
 			byNode[node] = id
 		}
 		return byNode[node]
-	}
-}
-
-// chargedStacks returns the stack that a host event is charged to, and whether
-// it is the backward of that stack.
-func (a *attribution) chargedStacks() func(host int32) (node int32, backward bool) {
-	x := a.stacks()
-	links := a.backwardLinks()
-	at := make([]int32, len(a.t.Host)) // the position in ops of the innermost operator, with the event itself
-	for i := range at {
-		at[i] = a.opAt[i]
-	}
-	for i := range a.all.spans {
-		if p, id := a.all.parent[i], a.all.spans[i].id; p >= 0 && at[id] < 0 {
-			at[id] = at[a.all.spans[p].id]
-		}
-	}
-	return func(host int32) (int32, bool) {
-		op := at[host]
-		if op < 0 || links[op].forward < 0 {
-			return a.hostNode[host], false
-		}
-		if f := a.hostFrame[host]; f >= 0 && x.t.Frames[f].Start >= links[op].since {
-			return a.hostNode[host], true
-		}
-		return a.hostNode[links[op].forward], true
 	}
 }
 

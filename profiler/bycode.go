@@ -28,13 +28,7 @@ func (s codeSum) addTo(r *Row) {
 // frames, else of single operators. Count is the number of operators that it
 // calls. Time outside of operators and runtime calls is Python's and in no row.
 func (a *attribution) byCode() {
-	t, x := a.t, a.stacks()
-	a.engine = make([]bool, len(t.Threads))
-	for i := range t.Host {
-		if e := &t.Host[i]; e.Kind == Operator && (e.FwdThread != 0 || t.isEvaluate(e)) {
-			a.engine[e.Thread] = true
-		}
-	}
+	x := a.stacks()
 	c := code{attribution: a, x: x, paths: make(map[string]uint32), sums: make([]codeSum, 2*len(x.tree.nodes)), byNode: make([]int32, 2*len(x.tree.nodes))}
 	c.operators()
 	c.others()
@@ -84,17 +78,9 @@ func (c *code) rowOfStack(node int32, backward bool) int32 {
 	return c.special(rowNoStack, backward)
 }
 
-// without says why an event of a thread has no stack.
-func (c *code) without(thread ThreadID) uint8 {
-	if c.engine[thread] && len(c.x.tree.nodes) > 1 {
-		return rowAutograd
-	}
-	return rowNoStack
-}
-
 func (c *code) special(kind uint8, backward bool) int32 {
 	return c.row(rowKey{kind: kind, again: backward}, func() Row {
-		name := map[uint8]string{rowNoStack: "(no stack)", rowAutograd: "(autograd thread)", rowOutside: "(outside of modules)"}[kind]
+		name := specialNames[kind]
 		return Row{Name: name, Function: name, Backward: backward}
 	})
 }

@@ -28,6 +28,7 @@ type derived struct {
 	hostNode   []int32 // by host event: its own stack
 	hostFrame  []int32 // by host event: the innermost frame around its start, or none
 	memoryNode []int32 // by memory event: its own stack
+	engine     []bool  // by thread: autograd's engine runs on it
 }
 
 // lazy is the place of derived in a Trace.
@@ -70,6 +71,12 @@ func (d *derived) backwardLinks() []backwardLink {
 func (d *derived) stacks() *stackIndex {
 	d.owners()
 	d.onceStacks.Do(func() {
+		d.engine = make([]bool, len(d.t.Threads))
+		for i := range d.t.Host {
+			if e := &d.t.Host[i]; e.Kind == Operator && (e.FwdThread != 0 || d.t.isEvaluate(e)) {
+				d.engine[e.Thread] = true
+			}
+		}
 		d.index = d.t.newStackIndex()
 		d.hostNode, d.hostFrame = d.index.hostStacks()
 		d.memoryNode = d.index.framesAt(&d.memory, len(d.t.Memory))
@@ -78,4 +85,41 @@ func (d *derived) stacks() *stackIndex {
 		}
 	})
 	return d.index
+}
+
+// chargedStacks returns the stack that a host event is charged to, and whether
+// it is the backward of that stack.
+func (d *derived) chargedStacks() func(host int32) (node int32, backward bool) {
+	x := d.stacks()
+	links := d.backwardLinks()
+	at := make([]int32, len(d.t.Host)) // the position in ops of the innermost operator, with the event itself
+	for i := range at {
+		at[i] = none
+	}
+	for i := range d.ops.spans {
+		at[d.ops.spans[i].id] = int32(i)
+	}
+	for i := range d.all.spans {
+		if p, id := d.all.parent[i], d.all.spans[i].id; p >= 0 && at[id] < 0 {
+			at[id] = at[d.all.spans[p].id]
+		}
+	}
+	return func(host int32) (int32, bool) {
+		op := at[host]
+		if op < 0 || links[op].forward < 0 {
+			return d.hostNode[host], false
+		}
+		if f := d.hostFrame[host]; f >= 0 && x.t.Frames[f].Start >= links[op].since {
+			return d.hostNode[host], true
+		}
+		return d.hostNode[links[op].forward], true
+	}
+}
+
+// without says why an event of a thread has no stack.
+func (d *derived) without(thread ThreadID) uint8 {
+	if d.engine[thread] && len(d.index.tree.nodes) > 1 {
+		return rowAutograd
+	}
+	return rowNoStack
 }

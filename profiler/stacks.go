@@ -156,11 +156,10 @@ type stackIndex struct {
 	byID   *idIndex
 	node   []int32 // by frame; valid once resolved
 	outer  []int32 // by position in frames: the frame of another thread that its outermost frame was called from, or none
-	seen   []bool  // by thread: some event of it has a stack
 }
 
 func (t *Trace) newStackIndex() *stackIndex {
-	x := &stackIndex{t: t, tree: newStackTree(len(t.Names)), frames: t.frameSpans(), seen: make([]bool, len(t.Threads))}
+	x := &stackIndex{t: t, tree: newStackTree(len(t.Names)), frames: t.frameSpans()}
 	x.byID = newIDIndex(len(t.Frames), func(i int) (int64, bool) { return int64(t.Frames[i].ID), t.Frames[i].ID >= 0 })
 	x.resolve()
 	x.outer = make([]int32, len(x.frames.spans))
@@ -284,9 +283,6 @@ func (x *stackIndex) hostStacks() (node, frame []int32) {
 	for i := range t.Host {
 		e := &t.Host[i]
 		node[i] = x.own(e.Stack, frame[i])
-		if node[i] != 0 {
-			x.seen[e.Thread] = true
-		}
 	}
 	return node, frame
 }
