@@ -34,6 +34,8 @@ func NewTrace(t *profiler.Trace, o Options) Trace {
 	g.hasDevice = len(out.Kernels) > 0
 	out.Steps = g.steps()
 	out.Tables = g.tables()
+	out.Flames = g.flames()
+	out.Findings = findings(t)
 	out.Notes = g.notes(&out, stats)
 	out.Verdict = traceVerdict(&out)
 	return out
@@ -135,6 +137,7 @@ func (g *gatherer) memory() []TraceMemory {
 		return cmp.Or(cmp.Compare(min(b.Device, 0), min(a.Device, 0)), cmp.Compare(b.Peak, a.Peak))
 	})
 	g.categories = g.t.Categorize()
+	steps := g.steps()
 	var out []TraceMemory
 	for i, l := range g.ledgers {
 		m := TraceMemory{
@@ -145,7 +148,7 @@ func (g *gatherer) memory() []TraceMemory {
 		if i < maxCurves {
 			g.curve(&m, l, share(maxTracePoints, len(g.ledgers), 100))
 		}
-		m.Marks = g.marks(l)
+		m.Marks = g.marks(l, steps)
 		out = append(out, m)
 	}
 	return out
@@ -202,8 +205,8 @@ func (g *gatherer) curve(m *TraceMemory, l profiler.Ledger, points int) {
 
 // marks are steps as ranges, and annotations and failed allocations as moments.
 // Times are µs.
-func (g *gatherer) marks(l profiler.Ledger) []Mark {
-	var ooms, notes, steps []Mark
+func (g *gatherer) marks(l profiler.Ledger, steps []TraceStep) []Mark {
+	var ooms, notes, ranges []Mark
 	at := func(ns int64) int64 { return g.since(ns) / 1000 }
 	for i := range g.t.Memory {
 		if e := &g.t.Memory[i]; e.OOM && e.Type == l.Type && int(e.Device) == l.Device {
@@ -216,16 +219,16 @@ func (g *gatherer) marks(l profiler.Ledger) []Mark {
 			continue
 		}
 		name := g.t.Names[e.Name]
-		m := Mark{Kind: MarkAnnotate, Label: name, Event: int(at(e.Start)), Time: at(e.Start)}
-		if strings.HasPrefix(name, "ProfilerStep#") {
-			m.Kind, m.End, m.Till = MarkRange, int(at(e.End())), at(e.End())
-			steps = append(steps, m)
-		} else {
-			notes = append(notes, m)
+		if !strings.HasPrefix(name, "ProfilerStep#") { // these are steps
+			notes = append(notes, Mark{Kind: MarkAnnotate, Label: name, Event: int(at(e.Start)), Time: at(e.Start)})
 		}
 	}
-	for _, m := range [][]Mark{ooms, notes, steps} {
+	for _, s := range steps {
+		from, till := s.Start/1000, (s.Start+s.Dur)/1000
+		ranges = append(ranges, Mark{Kind: MarkRange, Label: s.Name, Event: int(from), Time: from, End: int(till), Till: till})
+	}
+	for _, m := range [][]Mark{ooms, notes, ranges} {
 		slices.SortStableFunc(m, func(a, b Mark) int { return a.Event - b.Event })
 	}
-	return slices.Concat(ooms, notes, steps)
+	return slices.Concat(ooms, notes, ranges)
 }

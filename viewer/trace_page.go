@@ -20,7 +20,7 @@ const (
 	maxTraceFlames = 3
 	maxSteps       = 200
 	maxFindings    = 40
-	maxGapRows     = 20
+	maxGapRows     = 12
 	maxStreamRows  = 64
 	maxLayers      = 12
 	maxCurves      = 8
@@ -201,7 +201,7 @@ func (v *traceView) addMemory(tr *Trace, b *builder, html *texts) error {
 func newLedgerView(m *TraceMemory, html *texts) ledgerView {
 	l := ledgerView{
 		Name: html.name(m.Name), Baseline: units.Bytes(m.Baseline), Allocated: units.Bytes(m.Allocated), Freed: units.Bytes(m.Freed),
-		Peak: units.Exact(m.Peak), End: units.Bytes(m.End), Reserved: "–", Events: units.Count(m.Events),
+		Peak: units.Bytes(m.Peak), End: units.Bytes(m.End), Reserved: "–", Events: units.Count(m.Events),
 	}
 	if m.ReservedPeak > 0 {
 		l.Reserved = units.Bytes(m.ReservedPeak)
@@ -407,7 +407,10 @@ func traceCurve(m *TraceMemory, id string, devices int, b *builder, html *texts)
 		data.Layers = append(data.Layers, layerData{b.texts.name(name), colour})
 		l := layerView{Class: colour, Name: html.name(name)}
 		if i < len(m.AtPeak) {
-			l.Text, l.Exact, l.Percent = units.Bytes(m.AtPeak[i]), units.Exact(m.AtPeak[i]), units.Percent(m.AtPeak[i], m.Peak)
+			l.Text, l.Exact = units.Bytes(m.AtPeak[i]), units.Exact(m.AtPeak[i])
+			if m.AtPeak[i] != 0 {
+				l.Percent = units.Percent(m.AtPeak[i], m.Peak)
+			}
 		}
 		c.Layers = append(c.Layers, l)
 	}

@@ -80,7 +80,7 @@ func mostSentence(t *TraceTable, memory bool) string {
 		if r.Kind == SpecialFrame || r.Values[0] <= 0 {
 			continue
 		}
-		where := r.Function
+		where := clean(r.Function, 80)
 		if r.File != "" {
 			where = fmt.Sprintf("%s:%d (%s)", r.File, r.Line, r.Function)
 		}

@@ -85,7 +85,8 @@ function startCurve(device) {
     o.series[0].markPoint = peakMark(device.peak, at(device.peak), extent(0, 100), ink, red);
     o.series[0].markLine = lineMarks(marks, at, soft, red, css("--teal"));
     o.series[0].markArea = rangeMarks(marks, extent(0, 100), plotWidth(), axis === "time", soft);
-    if (hasRanges) o.grid[0].top = "50";
+    // The legend of layers is part of the page; names of ranges need a line.
+    if (hasRanges || layers.length) o.grid[0].top = layers.length ? hasRanges ? "26" : "14" : "50";
     chart.setOption(o, { notMerge: true });
   }
 
