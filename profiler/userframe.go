@@ -40,7 +40,7 @@ func parseFrame(text string) frameText {
 		f.text = objectAddress.ReplaceAllString(text, ">")
 		return f
 	}
-	open := strings.LastIndex(text, "): ")
+	open := strings.Index(text, "): ")
 	if open < 0 {
 		return f
 	}
