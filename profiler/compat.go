@@ -217,7 +217,13 @@ type orderKey struct {
 
 // before is the order of EventList: by start, the longer first, then as created.
 func (a orderKey) before(b orderKey) int {
-	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.event, b.event))
+	switch {
+	case a.start != b.start:
+		return cmp.Compare(a.start, b.start)
+	case a.end != b.end:
+		return cmp.Compare(b.end, a.end)
+	}
+	return cmp.Compare(a.event, b.event)
 }
 
 func (c *compat) key(event int32) orderKey {

@@ -8,7 +8,15 @@ import (
 // Table is the profiler's table of a kind. Rows are sorted by memory, then time,
 // the largest first.
 func (t *Trace) Table(o TableOptions) Table {
-	return t.keyAverages(o)
+	switch {
+	case o.TorchCompat && o.By <= ByStack:
+		return t.keyAverages(o)
+	case o.By == ByCategory:
+		return t.categoryTable(o)
+	case o.By == ByKernel:
+		return t.kernelTable(o)
+	}
+	return t.attribute(o)
 }
 
 // sortRows puts rows with the most memory of their own first, then those with

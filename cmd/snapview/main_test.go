@@ -44,11 +44,16 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	traces, err := filepath.Abs("../../testdata/traces")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DATA", data)
+			env.Setenv("TRACES", traces)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -3,22 +3,41 @@ package main
 import (
 	"fmt"
 
+	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/snapshot"
 )
 
-// open reads the snapshot in the file called name, "-" for standard input.
-// Oddities become notes. A damaged file is an error unless --partial is given.
-func (u *ui) open(name string, o *options) (*snapshot.Snapshot, error) {
-	bar := u.newProgress(name)
-	defer bar.finish()
-	read := snapshot.Options{Name: displayName(name), Partial: o.partial, Progress: bar.update}
-	var s *snapshot.Snapshot
+// openFile opens the file called name, "-" for standard input, and recognises it.
+func (u *ui) openFile(name string) (*input.File, error) {
+	var f *input.File
 	var err error
 	if name == "-" {
-		s, err = snapshot.Read(u.in, read)
+		f, err = input.New(displayName(name), u.in)
 	} else {
-		s, err = snapshot.OpenWith(name, read)
+		f, err = input.Open(name)
 	}
+	if err != nil {
+		return nil, inFile(name, err)
+	}
+	return f, nil
+}
+
+// open reads the snapshot in the file called name, see readSnapshot.
+func (u *ui) open(name string, o *options) (*snapshot.Snapshot, error) {
+	f, err := u.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return u.readSnapshot(f, name, o)
+}
+
+// readSnapshot reads a snapshot. Oddities become notes. A damaged file is an
+// error unless --partial is given.
+func (u *ui) readSnapshot(f *input.File, name string, o *options) (*snapshot.Snapshot, error) {
+	bar := u.newProgress(name)
+	defer bar.finish()
+	s, err := snapshot.Read(f, snapshot.Options{Name: displayName(name), Partial: o.partial, Progress: bar.update})
 	bar.finish()
 	if err != nil {
 		if s != nil {

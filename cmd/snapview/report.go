@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/snapshot"
 	"github.com/snapview/snapview/viewer"
 	"github.com/spf13/cobra"
@@ -33,11 +34,14 @@ func newReport() *cobra.Command {
 		Use:   "report FILE…",
 		Short: "Write an HTML report that opens anywhere, and print a summary",
 		Long: `Write one HTML file per snapshot: the memory curve, who holds memory at the peak
-and at the end, a flame graph, the segments and the accounts. It loads nothing
-from anywhere else. A summary goes to stdout.`,
+and at the end, a flame graph, the segments and the accounts. Per profiler
+trace: the curve by category, tables by line, operator, module and kernel, flame
+graphs, steps, and what the trace lacks. It loads nothing from anywhere else.
+A summary goes to stdout.`,
 		Example: `  snapview report snapshot.pickle
   snapview report snapshot.pickle.gz -o report.html
-  snapview report rank*.pickle`,
+  snapview report rank*.pickle
+  snapview report trace.json.gz`,
 		Args: someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error { return runReport(cmd, o, args) },
 	}
@@ -60,14 +64,14 @@ func runReport(cmd *cobra.Command, o *reportOptions, names []string) error {
 	if o.out == "-" {
 		return reportToStdout(cmd.Context(), u, o, names[0])
 	}
-	reports := []reportJSON{}
+	reports := []any{}
 	for i, name := range names {
 		sum, err := writeReport(cmd.Context(), u, o, name, outputs[i])
 		if err != nil {
 			return err
 		}
 		if o.json {
-			reports = append(reports, sum.json(&o.options))
+			reports = append(reports, sum.asJSON(&o.options))
 			continue
 		}
 		if i > 0 {
@@ -156,17 +160,64 @@ func baseName(name string) string {
 	}
 }
 
+// A report is a page that can be written.
+type report interface {
+	write(w io.Writer) error
+	// written tells where the page is and returns what to print about it.
+	written(o *options, output string, size int64) (reportSummary, error)
+}
+
+// A reportSummary is what report prints.
+type reportSummary interface {
+	text(u *ui, o *options) string
+	asJSON(o *options) any
+}
+
+// openReport reads the file called name, a snapshot or a trace.
+func (u *ui) openReport(name string, o *options) (report, error) {
+	f, err := u.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Kind == input.ChromeTrace {
+		t, err := u.readTrace(f, name)
+		if err != nil {
+			return nil, err
+		}
+		return newTraceReport(t, name, o)
+	}
+	s, err := u.readSnapshot(f, name, o)
+	if err != nil {
+		return nil, err
+	}
+	timelines, err := replay(s, name, o)
+	return snapshotReport{s, timelines}, err
+}
+
+// snapshotReport is the report of a memory snapshot.
+type snapshotReport struct {
+	snapshot  *snapshot.Snapshot
+	timelines []*snapshot.Timeline
+}
+
+func (r snapshotReport) write(w io.Writer) error { return writePage(w, r.snapshot, r.timelines) }
+
+func (r snapshotReport) written(o *options, output string, size int64) (reportSummary, error) {
+	return summarize(r.snapshot, r.timelines, o, output, size)
+}
+
 // writeReport reads the file called name and writes its report.
-func writeReport(ctx context.Context, u *ui, o *reportOptions, name, output string) (summary, error) {
-	s, timelines, err := u.openTimelines(name, &o.options)
+func writeReport(ctx context.Context, u *ui, o *reportOptions, name, output string) (reportSummary, error) {
+	r, err := u.openReport(name, &o.options)
 	if err != nil {
-		return summary{}, err
+		return nil, err
 	}
-	size, err := writeFile(ctx, output, func(w io.Writer) error { return writePage(w, s, timelines) })
+	size, err := writeFile(ctx, output, r.write)
 	if err != nil {
-		return summary{}, inFile(output, err)
+		return nil, inFile(output, err)
 	}
-	return summarize(s, timelines, &o.options, output, size)
+	return r.written(&o.options, output, size)
 }
 
 // reportToStdout writes the page to stdout and the summary to stderr.
@@ -174,15 +225,15 @@ func reportToStdout(ctx context.Context, u *ui, o *reportOptions, name string) e
 	if isTerminal(u.out) {
 		return usagef("-o -: will not write HTML to a terminal; redirect stdout or name a file")
 	}
-	s, timelines, err := u.openTimelines(name, &o.options)
+	r, err := u.openReport(name, &o.options)
 	if err != nil {
 		return err
 	}
 	counter := &contextWriter{ctx: ctx, w: u.out}
-	if err := writePage(counter, s, timelines); err != nil {
+	if err := r.write(counter); err != nil {
 		return err
 	}
-	sum, err := summarize(s, timelines, &o.options, "-", counter.n)
+	sum, err := r.written(&o.options, "-", counter.n)
 	if err != nil {
 		return err
 	}
@@ -216,13 +267,19 @@ func (u *ui) openTimelines(name string, o *options) (*snapshot.Snapshot, []*snap
 	if err != nil {
 		return nil, nil, err
 	}
+	timelines, err := replay(s, name, o)
+	return s, timelines, err
+}
+
+// replay replays the history of the devices asked for.
+func replay(s *snapshot.Snapshot, name string, o *options) ([]*snapshot.Timeline, error) {
 	devices, err := o.device.pick(s)
 	if err != nil {
-		return nil, nil, inFile(name, err)
+		return nil, inFile(name, err)
 	}
 	timelines := make([]*snapshot.Timeline, len(devices))
 	for i, d := range devices {
 		timelines[i] = s.Timeline(d)
 	}
-	return s, timelines, nil
+	return timelines, nil
 }

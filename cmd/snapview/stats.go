@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/snapshot"
 	"github.com/spf13/cobra"
@@ -16,9 +17,12 @@ func newStats() *cobra.Command {
 		Use:   "stats FILE",
 		Short: "The accounts of each device: reserved, allocated, requested, free, peak",
 		Long: `The accounts of each device at the moment of the snapshot, equal to the byte to
-torch.cuda.memory_stats(), and the peak of the recorded history.`,
+torch.cuda.memory_stats(), and the peak of the recorded history.
+
+Of a profiler trace: the memory of each device over the trace, and its kernels.`,
 		Example: `  snapview stats snapshot.pickle
-  snapview stats snapshot.pickle.gz --json --device 0`,
+  snapview stats snapshot.pickle.gz --json --device 0
+  snapview stats trace.json.gz`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return runStats(cmd, o, args[0]) },
 	}
@@ -31,7 +35,19 @@ func runStats(cmd *cobra.Command, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	s, timelines, err := u.openTimelines(name, o)
+	f, err := u.openFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.Kind == input.ChromeTrace {
+		return u.traceStats(f, name, o)
+	}
+	s, err := u.readSnapshot(f, name, o)
+	if err != nil {
+		return err
+	}
+	timelines, err := replay(s, name, o)
 	if err != nil {
 		return err
 	}
