@@ -13,9 +13,13 @@ import (
 )
 
 // NewTrace gathers the results a report of a trace shows: it calls the analysis
-// of package profiler and adds a verdict in words. Of Options it knows Version.
+// of package profiler and adds a verdict in words. Options.Keep chooses devices by
+// their index in the file, -1 for the CPU.
 func NewTrace(t *profiler.Trace, o Options) Trace {
-	g := gatherer{t: t, stacks: newTextStacks()}
+	g := gatherer{t: t, stacks: newTextStacks(), keep: o.Keep}
+	if g.keep == nil {
+		g.keep = func(int) bool { return true }
+	}
 	g.clock()
 	out := Trace{
 		Name: t.Source.Name, Bytes: t.Source.Bytes, Version: o.Version,
@@ -44,6 +48,7 @@ func NewTrace(t *profiler.Trace, o Options) Trace {
 // gatherer turns results of the profiler into what the report shows.
 type gatherer struct {
 	t                    *profiler.Trace
+	keep                 func(device int) bool
 	stacks               *textStacks
 	first, last          int64 // ns, of all events
 	hasMemory, hasDevice bool
@@ -132,7 +137,7 @@ func sourceFacts(t *profiler.Trace) []string {
 // memory gathers the devices, accelerators first and of these the one with the
 // highest peak.
 func (g *gatherer) memory() []TraceMemory {
-	g.ledgers = g.t.Ledgers()
+	g.ledgers = slices.DeleteFunc(g.t.Ledgers(), func(l profiler.Ledger) bool { return !g.keep(l.Device) })
 	slices.SortStableFunc(g.ledgers, func(a, b profiler.Ledger) int {
 		return cmp.Or(cmp.Compare(min(b.Device, 0), min(a.Device, 0)), cmp.Compare(b.Peak, a.Peak))
 	})

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/snapview/snapview/profiler"
@@ -9,7 +10,7 @@ import (
 // kernels gathers what the devices did, and the longest times they did nothing.
 func (g *gatherer) kernels(stats profiler.KernelStats) (out []TraceDevice, gaps []TraceGap) {
 	for _, d := range stats.Devices {
-		if d.Count == 0 {
+		if d.Count == 0 || !g.keep(int(d.Device)) {
 			continue
 		}
 		name := "GPU " + strconv.Itoa(int(d.Device))
@@ -81,7 +82,8 @@ func (g *gatherer) tables() []TraceTable {
 		{profiler.ByOp, "Operators", "Operators, with what they allocate and launch themselves."},
 		{profiler.ByModule, "Modules", "Modules (nn.Module), with what runs in them and in no module inside."},
 	} {
-		if t := g.table(k.by); len(t.Rows) > 0 {
+		// Without stacks every line is "(no stack)", which the doctor explains.
+		if t := g.table(k.by); t.names() {
 			t.Title, t.Intro = k.title, k.intro
 			out = append(out, t)
 		}
@@ -90,6 +92,11 @@ func (g *gatherer) tables() []TraceTable {
 		out = append(out, t)
 	}
 	return out
+}
+
+// names reports whether a row of the table names anything.
+func (t *TraceTable) names() bool {
+	return slices.ContainsFunc(t.Rows, func(r TraceRow) bool { return r.Kind != SpecialFrame })
 }
 
 // A measure is a column and where its number is.

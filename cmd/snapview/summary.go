@@ -46,7 +46,7 @@ type reportJSON struct {
 	Top []topTable `json:"top"` // per device, at the peak, or at the end without a history
 }
 
-func (sum summary) json(o *options) reportJSON {
+func (sum summary) asJSON(o *options) any {
 	out := reportJSON{Report: sum.report, Bytes: sum.size, snapshotStats: statsJSON(sum.snapshot, sum.all), Top: []topTable{}}
 	for _, t := range sum.tops {
 		out.Top = append(out.Top, t.json(sum.snapshot, o))
