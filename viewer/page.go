@@ -104,6 +104,7 @@ type rowView struct {
 	CountText         string
 	Dir, Base, Line   string
 	Place             string // file:line, to copy
+	Tag               string // a word behind the place
 	Where             string // instead of a place: "native code", "–"
 	Function          string
 	Node              int32

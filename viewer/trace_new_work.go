@@ -137,6 +137,9 @@ func (g *gatherer) table(by profiler.By) TraceTable {
 		for _, m := range measures {
 			row.Values = append(row.Values, m.of(r))
 		}
+		if !slices.ContainsFunc(row.Values, func(v int64) bool { return v != 0 }) {
+			continue // neither memory nor time, and never called
+		}
 		out.Total += row.Values[0]
 		out.Rows = append(out.Rows, row)
 	}

@@ -92,8 +92,8 @@ type columnView struct {
 
 type gridRow struct {
 	rowView
-	Backward bool
-	Cells    []cellView
+	After string // a word behind the function
+	Cells []cellView
 }
 
 type cellView struct {
@@ -235,7 +235,7 @@ func (v *traceView) addTable(t TraceTable, b *builder, html *texts) {
 }
 
 func gridRowOf(t *TraceTable, r TraceRow, rank int, largest int64, b *builder, html *texts) gridRow {
-	row := gridRow{Backward: r.Backward}
+	var row gridRow
 	row.rowView = tableRow(Row{Frame: r.Frame, Bytes: r.Values[0]}, t.Total, largest, html)
 	row.Percent = max(0, row.Percent)
 	if !t.Functions {
@@ -243,6 +243,11 @@ func gridRowOf(t *TraceTable, r TraceRow, rank int, largest int64, b *builder, h
 		if row.Special {
 			row.Base, row.Place, row.Where = "", "", row.Function
 		}
+	}
+	if r.Backward && t.Functions {
+		row.After = "backward"
+	} else if r.Backward {
+		row.Tag = "backward"
 	}
 	row.Rank = rank + 1
 	if r.Stack != 0 {
