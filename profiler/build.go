@@ -1,9 +1,11 @@
 package profiler
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/snapview/snapview/internal/value"
 )
@@ -17,7 +19,6 @@ type builder struct {
 	lastPID string
 	lastTID string
 	flops   map[Name]bool // operators whose flops need Concrete Inputs
-	lost    int
 }
 
 func newBuilder() *builder {
@@ -29,7 +30,6 @@ func newBuilder() *builder {
 
 func (b *builder) repair(kind string, offset int64, lost int) {
 	b.t.Repaired++
-	b.lost += lost
 	if len(b.t.Repairs) < MaxRepairs {
 		b.t.Repairs = append(b.t.Repairs, Repair{Kind: kind, Offset: offset, Lost: lost})
 	}
@@ -45,13 +45,25 @@ func (b *builder) name(raw []byte, offset int64) Name {
 	if int(id) < known {
 		return Name(id)
 	}
+	b.inspect(raw, offset)
+	return Name(id)
+}
+
+// inspect notes damage inside a string.
+func (b *builder) inspect(raw []byte, offset int64) {
+	plain := true
 	for _, c := range raw {
 		if c < ' ' {
 			b.repair(repairControl, offset, 0)
 			break
 		}
+		plain = plain && c != '\\' && c < utf8.RuneSelf
 	}
-	return Name(id)
+	if !plain {
+		if _, damaged := unescape(raw); damaged {
+			b.repair(repairEscape, offset, 0)
+		}
+	}
 }
 
 // thread interns a pair of pid and tid.
@@ -76,6 +88,9 @@ func (b *builder) thread(e *rawEvent) ThreadID {
 // add files one event. Its slices are valid until the next one is read.
 func (b *builder) add(e *rawEvent, offset int64) {
 	b.t.Counts.Events++
+	if e.badDur {
+		b.repair(repairNumber, offset, 0)
+	}
 	switch e.phase {
 	case 'X':
 		b.span(e, offset)
@@ -84,7 +99,7 @@ func (b *builder) add(e *rawEvent, offset int64) {
 	case 's', 'f':
 		b.arrow(e)
 	case 'M':
-		b.metadata(e)
+		b.metadata(e, offset)
 	default:
 		b.t.Counts.Other++
 	}
@@ -146,7 +161,7 @@ func (b *builder) device(e *rawEvent, offset int64) {
 		d.Device = int32(n)
 	}
 	if a.stream == absent {
-		n, ok := integer(e.tid)
+		n, ok := integer(bytes.TrimPrefix(e.tid, []byte("stream "))) // of 2021
 		if !ok {
 			n = absent
 		}
@@ -186,7 +201,8 @@ func (b *builder) arrow(e *rawEvent) {
 	}
 }
 
-func (b *builder) metadata(e *rawEvent) {
+func (b *builder) metadata(e *rawEvent, offset int64) {
+	b.inspect(e.args.label, offset)
 	text, _ := unescape(e.args.label)
 	switch string(e.name) {
 	case "thread_name":
@@ -276,10 +292,7 @@ func (b *builder) finish() *Trace {
 	t.Names = make([]string, b.names.Len())
 	for i := range t.Names {
 		raw := []byte(b.names.Text(uint32(i)))
-		text, damaged := unescape(raw)
-		if damaged {
-			b.repair(repairEscape, 0, 0)
-		}
+		text, _ := unescape(raw)
 		t.Names[i] = string(text)
 	}
 	return t

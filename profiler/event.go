@@ -6,7 +6,7 @@ type rawEvent struct {
 	phase          byte
 	category       category
 	hasTime        bool
-	hasDur         bool
+	badDur         bool // dur is there and no number
 	time, dur      int64
 	id             int64
 	args           rawArgs
@@ -53,7 +53,7 @@ const (
 	catLaunch // ac2g and its older names
 )
 
-// categories maps the cat of every version: today's names, those of 2021 and
+// categoryOf maps the cat of every version: today's names, those of 2021 and
 // those of other devices.
 func categoryOf(cat []byte) category {
 	switch string(cat) {
@@ -99,8 +99,8 @@ func (s *scanner) event(e *rawEvent) bool {
 		return true
 	}
 	for {
-		key, ok := s.str()
-		if !ok || !s.next(':') || !s.field(e, key) {
+		key, ok := s.key()
+		if !ok || !s.field(e, key) {
 			return false
 		}
 		switch s.peek() {
@@ -128,9 +128,11 @@ func (s *scanner) field(e *rawEvent, key []byte) bool {
 		return s.skip()
 	case "ph", "cat", "name", "pid", "tid", "ts", "dur", "id":
 	default:
-		return s.skip()
+		return s.pass()
 	}
+	s.quiet = string(key) == "ts" || string(key) == "dur" // the builder says what is lost by these
 	v, ok := s.token()
+	s.quiet = false
 	if !ok {
 		return s.skipIfContainer()
 	}
@@ -150,7 +152,9 @@ func (s *scanner) field(e *rawEvent, key []byte) bool {
 	case "ts":
 		e.time, e.hasTime = micros(v)
 	case "dur":
-		e.dur, e.hasDur = micros(v)
+		var ok bool
+		e.dur, ok = micros(v)
+		e.badDur = !ok
 	case "id":
 		e.id, _ = integer(v)
 	}
@@ -171,8 +175,8 @@ func (s *scanner) argsOf(a *rawArgs) bool {
 		return true
 	}
 	for {
-		key, ok := s.str()
-		if !ok || !s.next(':') || !s.arg(a, key) {
+		key, ok := s.key()
+		if !ok || !s.arg(a, key) {
 			return false
 		}
 		switch s.peek() {
@@ -239,6 +243,15 @@ func (s *scanner) arg(a *rawArgs, key []byte) bool {
 	case "finished":
 		v, ok := s.token()
 		a.unfinished = string(v) == "false"
+		return ok || s.skipIfContainer()
+	}
+	return s.pass()
+}
+
+// pass passes over the value of a member.
+func (s *scanner) pass() bool {
+	if s.strict && s.peek() == '"' {
+		_, ok := s.member()
 		return ok
 	}
 	return s.skip()
@@ -267,6 +280,6 @@ func (s *scanner) quoted(b *[]byte) (ok bool) {
 	if s.peek() != '"' {
 		return s.skip()
 	}
-	*b, ok = s.str()
+	*b, ok = s.member()
 	return ok
 }

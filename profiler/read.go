@@ -30,6 +30,12 @@ const (
 	repairControl = "control character inside a string"
 	repairEscape  = "bad escape or bytes that are not UTF-8"
 	repairEvent   = "unreadable event"
+	repairCut     = "event cut off by the end of the file"
+	repairBetween = "text between events"
+	repairComma   = "missing comma between events"
+	repairExtra   = "extra comma between events"
+	repairTwice   = "a further list of events"
+	repairMembers = "unreadable text behind the events"
 	repairHeader  = "unreadable header value"
 	repairNumber  = "a number that is none"
 	repairBehind  = "text behind the end of the trace"
@@ -111,17 +117,26 @@ func readFile(f *input.File, o Options) (*Trace, error) {
 // A reader walks the document. Every value is scanned from the buffer; one that
 // reaches beyond it is scanned again once more is there.
 type reader struct {
-	s      scanner
-	in     *input.File
-	o      Options
-	b      *builder
-	err    error // of the input, io.EOF included
-	failed error // why the document could not be read to its end
+	s       scanner
+	in      *input.File
+	o       Options
+	b       *builder
+	pending []Repair // of the value that is being scanned
+	lists   int      // of events, so far
+	wasted  int64    // bytes scanned in vain
+	reached int      // position at which the last scan failed
+	err     error    // of the input, io.EOF included
+	over    bool     // the document ended behind something unreadable
+	failed  error    // why the document could not be read to its end
 }
 
 func newReader(f *input.File, o Options) *reader {
 	r := &reader{in: f, o: o, b: newBuilder()}
-	r.s.noteRepair = func(kind string, at int64) { r.b.repair(kind, at, 0) }
+	r.s.noteRepair = func(kind string, at int64) {
+		if len(r.pending) < MaxRepairs {
+			r.pending = append(r.pending, Repair{Kind: kind, Offset: at})
+		}
+	}
 	r.s.buf = make([]byte, 0, window)
 	return r
 }
@@ -160,19 +175,43 @@ func (r *reader) fill() bool {
 }
 
 // scan runs f, which consumes one value, until the buffer holds all of it. At
-// a failure the position is where f began.
+// a failure the position is where f began. Repairs count once f is through.
 func (r *reader) scan(f func() bool) bool {
 	for {
 		start := r.s.pos
 		r.s.short = false
 		if f() {
+			for _, p := range r.pending {
+				r.b.repair(p.Kind, p.Offset, 0)
+			}
+			r.pending = r.pending[:0]
 			return true
 		}
+		r.pending = r.pending[:0]
+		r.reached = max(r.s.pos, start)
+		if r.s.short {
+			r.reached = len(r.s.buf)
+		}
 		r.s.pos = start
-		if !r.s.short || len(r.s.buf)-r.s.pos > MaxEvent || !r.fill() {
+		if have := len(r.s.buf) - start; !r.s.short || have > MaxEvent || !r.fillTo(2*have) {
+			r.wasted += int64(r.reached - r.s.pos)
 			return false
 		}
 	}
+}
+
+// fillTo reads until n bytes are there that are not consumed, so that a long
+// value that comes in small pieces is not scanned again for each of them. It
+// reports whether there were any.
+func (r *reader) fillTo(n int) bool {
+	any := false
+	for r.fill() {
+		any = true
+		if len(r.s.buf)-r.s.pos >= n {
+			break
+		}
+	}
+	return any
 }
 
 // peek returns the next byte that is no white space, 0 at the end of the input.
@@ -227,81 +266,138 @@ func (r *reader) document() {
 // members reads the members of the root object.
 func (r *reader) members() {
 	for {
+		start := r.s.offset()
 		if r.next('}') {
-			return
+			if r.lists > 0 || r.peek() == 0 {
+				return
+			}
+			if !r.badMember(start) { // a brace too many in the header
+				return
+			}
+			continue
 		}
 		if r.next(',') {
 			continue
 		}
 		var key string
 		if !r.scan(func() bool {
-			k, ok := r.s.str()
+			k, ok := r.s.key()
 			key = string(k)
-			return ok && r.s.next(':')
+			return ok
 		}) {
-			if !r.resyncHeader() {
+			if !r.badMember(start) {
 				return
 			}
 			continue
 		}
+		r.peek()
+		start = r.s.offset()
 		if key == "traceEvents" && r.peek() == '[' {
+			if r.lists > 0 {
+				r.b.repair(repairTwice, start, 0)
+			}
 			r.events()
-			if r.failed != nil {
+			if r.failed != nil || r.over {
 				return
 			}
 			continue
 		}
-		start := r.s.offset()
 		var value []byte
 		if r.scan(func() (ok bool) { value, ok = r.s.raw(); return ok }) {
 			r.b.header(key, value)
-		} else if r.b.repair(repairHeader, start, 0); !r.resyncHeader() {
+		} else if !r.badMember(start) {
 			return
 		}
 	}
 }
 
-// resyncHeader goes on at the traceEvents key, after a header value that is not
-// JSON: values of metadata are written as the program gave them.
-func (r *reader) resyncHeader() bool {
+// badMember goes on at the traceEvents key, after a member that is not JSON:
+// values of metadata are written as the program gave them. Behind the events
+// there is nothing to go on with.
+func (r *reader) badMember(start int64) bool {
+	if r.s.short && r.s.final && (r.lists > 0 || r.s.pos == len(r.s.buf)) {
+		r.stop()
+		return false
+	}
+	kind := repairHeader
+	if r.lists > 0 {
+		kind = repairMembers
+	}
+	r.b.repair(kind, start, 0)
 	mark := []byte(`"traceEvents"`)
+	r.s.pos = min(r.s.pos+1, len(r.s.buf)) // what failed may be the mark itself
 	for {
 		if i := bytes.Index(r.s.buf[r.s.pos:], mark); i >= 0 {
 			r.s.pos += i
 			return true
 		}
 		r.s.pos = max(r.s.pos, len(r.s.buf)-len(mark))
-		if !r.fill() {
-			r.stop()
-			return false
+		if r.fill() {
+			continue
 		}
+		if r.lists == 0 || !r.ended() {
+			r.stop()
+		}
+		r.s.pos = len(r.s.buf)
+		return false
 	}
+}
+
+// ended reports, at the end of the input, whether the document ends like one
+// that was written to its end.
+func (r *reader) ended() bool {
+	if r.err != io.EOF {
+		return false
+	}
+	tail := bytes.TrimRight(r.s.buf, " \n\r\t")
+	return bytes.HasSuffix(tail, []byte("}")) || bytes.HasSuffix(tail, []byte("]"))
 }
 
 // events reads the list of events.
 func (r *reader) events() {
+	r.lists++
 	r.s.pos++
 	var e rawEvent
-	parse := func() bool { return r.s.event(&e) }
+	parse := func() bool { return r.s.event(&e) && (!r.s.strict || e.phase != 0) }
+	separated := true
 	for {
 		switch r.peek() {
 		case 0:
 			r.stop()
 			return
 		case ']':
+			if separated && r.b.t.Counts.Events > 0 {
+				r.b.repair(repairExtra, r.s.offset(), 0)
+			}
 			r.s.pos++
 			return
 		case ',':
+			if separated {
+				r.b.repair(repairExtra, r.s.offset(), 0)
+			}
 			r.s.pos++
+			separated = true
+			continue
+		case '{':
+		default:
+			r.b.repair(repairBetween, r.s.offset(), 0)
+			if !r.resyncEvent() {
+				return
+			}
+			separated = true
 			continue
 		}
 		start := r.s.offset()
-		if r.scan(parse) {
+		if !separated {
+			r.b.repair(repairComma, start, 0)
+		}
+		if r.scan(parse) || r.scanStrictly(parse) {
 			r.b.add(&e, start)
+			separated = false
 			continue
 		}
 		if r.s.short && r.s.final {
-			r.b.lost++
+			r.b.repair(repairCut, start, 1)
 			r.stop()
 			return
 		}
@@ -309,33 +405,114 @@ func (r *reader) events() {
 		if !r.resyncEvent() {
 			return
 		}
+		separated = true
 	}
 }
 
+// scanStrictly reads an event again with the strict rule for quotes. An event
+// that needs it has to have a phase: what else it reads may be anything.
+func (r *reader) scanStrictly(parse func() bool) bool {
+	if r.s.short || r.exhausted() {
+		return false
+	}
+	r.s.strict = true
+	ok := r.scan(parse)
+	r.s.strict, r.s.short = false, false
+	return ok
+}
+
+// exhausted reports whether so much was scanned in vain that what is damaged is
+// no longer looked at from every side: work stays in proportion to the file.
+func (r *reader) exhausted() bool {
+	return r.wasted > 16*r.s.offset()+4*MaxEvent
+}
+
 // resyncEvent goes on at the next thing that looks like the start of an event:
-// a brace and the key that every version writes first.
+// a brace before a key that is no value of a member, in an object with a phase.
 func (r *reader) resyncEvent() bool {
-	r.s.pos = min(r.s.pos+1, len(r.s.buf))
+	if r.exhausted() {
+		r.s.pos = min(max(r.s.pos, r.reached), len(r.s.buf))
+	}
+	before := byte(':') // the last byte before at that is no white space
+	at := r.s.pos
+	if at < len(r.s.buf) {
+		before = r.s.buf[at]
+		at++
+	}
 	for {
-		for from := r.s.pos; ; {
-			i := bytes.Index(r.s.buf[from:], []byte(`"ph"`))
-			if i < 0 {
+		for at < len(r.s.buf) {
+			open := bytes.IndexByte(r.s.buf[at:], '{')
+			if open < 0 {
+				before = lastByte(r.s.buf[at:], before)
+				at = len(r.s.buf)
 				break
 			}
-			at := from + i
-			open := bytes.LastIndexByte(r.s.buf[r.s.pos:at], '{')
-			if open >= 0 {
-				r.s.pos += open
+			before = lastByte(r.s.buf[at:at+open], before)
+			r.s.pos = at + open
+			if before != ':' && r.opensEvent() {
 				return true
 			}
-			from = at + 4
+			before = '{'
+			at = r.s.pos + 1
 		}
-		// Keep enough of the tail for a brace whose key is still to come.
-		const tail = 4096
+		const tail = 4096 // what is looked at when nothing follows
 		r.s.pos = max(r.s.pos, len(r.s.buf)-tail)
+		kept := len(r.s.buf) - r.s.pos
 		if !r.fill() {
-			r.stop()
-			return false
+			return r.endOfDamage()
 		}
+		at = kept
 	}
 }
+
+// lastByte returns the last byte that is no white space, or otherwise.
+func lastByte(b []byte, otherwise byte) byte {
+	b = bytes.TrimRight(b, " \n\r\t")
+	if len(b) == 0 {
+		return otherwise
+	}
+	return b[len(b)-1]
+}
+
+// opensEvent reports whether the brace at the position begins an object whose
+// first key is one of those that events begin with.
+func (r *reader) opensEvent() bool {
+	const most = 256
+	if len(r.s.buf)-r.s.pos < most {
+		r.fillTo(most)
+	}
+	head := bytes.TrimLeft(r.s.buf[r.s.pos+1:], " \n\r\t")
+	for _, key := range firstKeys {
+		if bytes.HasPrefix(head, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// firstKeys are the members of events, any of which may come first.
+var firstKeys = [][]byte{[]byte(`"ph"`), []byte(`"name"`), []byte(`"cat"`), []byte(`"pid"`), []byte(`"tid"`), []byte(`"ts"`),
+	[]byte(`"args"`), []byte(`"id"`), []byte(`"dur"`), []byte(`"s"`), []byte(`"bp"`)}
+
+// endOfDamage is the end of the input behind something unreadable. When the
+// document ends as one should, nothing but the damage is missing, and the list
+// of events ends before the first member that may follow it.
+func (r *reader) endOfDamage() bool {
+	if !r.ended() {
+		r.stop()
+		return false
+	}
+	tail := r.s.buf[r.s.pos:]
+	r.over = true
+	for _, key := range lastKeys {
+		if i := bytes.LastIndex(tail, key); i >= 0 && lastByte(bytes.TrimRight(tail[:i], " \n\r\t,"), 0) == ']' {
+			tail, r.over = tail[:i], false
+		}
+	}
+	r.s.pos += len(tail)
+	return false
+}
+
+// lastKeys are the members of the root that have been seen behind the events.
+var lastKeys = [][]byte{[]byte(`"traceName"`), []byte(`"displayTimeUnit"`), []byte(`"baseTimeNanoseconds"`),
+	[]byte(`"distributedInfo"`), []byte(`"deviceProperties"`), []byte(`"schemaVersion"`)}

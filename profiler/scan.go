@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -18,6 +19,12 @@ type scanner struct {
 	short bool  // the buffer ended inside a value
 	final bool  // the buffer holds the rest of the file
 
+	// strict reads an event again that could not be read: a quote then ends a
+	// string only when what follows it goes on as an object does.
+	strict bool
+
+	quiet bool // words that JSON does not have are not noted
+
 	// noteRepair is told of damage that was read around.
 	noteRepair func(kind string, offset int64)
 }
@@ -30,6 +37,8 @@ func (s *scanner) peek() byte {
 		switch c := s.buf[s.pos]; c {
 		case ' ', '\n', '\t', '\r':
 			s.pos++
+		case 0:
+			return 1 // a byte that nothing expects; 0 is the end
 		default:
 			return c
 		}
@@ -45,6 +54,68 @@ func (s *scanner) next(c byte) bool {
 	}
 	s.pos++
 	return true
+}
+
+// key consumes the name of a member and the colon behind it.
+func (s *scanner) key() ([]byte, bool) {
+	k, ok := s.str()
+	return k, ok && s.next(':')
+}
+
+// member consumes a string that is the value of a member. In strict mode quotes
+// inside of it may stand before a comma or colon too.
+func (s *scanner) member() ([]byte, bool) {
+	if !s.strict || s.peek() != '"' {
+		return s.str()
+	}
+	start := s.pos + 1
+	for p := start; ; {
+		i := bytes.IndexByte(s.buf[p:], '"')
+		if i < 0 {
+			s.short = true
+			return nil, false
+		}
+		p += i + 1
+		if escaped(s.buf[start : p-1]) {
+			continue
+		}
+		const most = 64 << 10
+		if s.endsMember(p) {
+			s.pos = p
+			return s.buf[start : p-1], !bytes.Contains(s.buf[start:p], []byte(`"ph"`)) // no part of the next event
+		}
+		if p-start > most {
+			return nil, false
+		}
+		s.noteRepair(repairQuote, s.base+int64(p-1))
+	}
+}
+
+// endsMember reports whether what follows p goes on as an object does behind a
+// value: with a comma and a key, or with its end.
+func (s *scanner) endsMember(p int) bool {
+	rest := bytes.TrimLeft(s.buf[p:], " \n\r\t")
+	if len(rest) == 0 {
+		s.short = !s.final
+		return s.final
+	}
+	switch rest[0] {
+	case '}':
+		rest = bytes.TrimLeft(rest[1:], " \n\r\t")
+		return len(rest) == 0 || rest[0] == ',' || rest[0] == '}' || rest[0] == ']' || rest[0] == '{'
+	case ',':
+		rest = bytes.TrimLeft(rest[1:], " \n\r\t")
+		if len(rest) == 0 || rest[0] != '"' {
+			return false
+		}
+		end := bytes.IndexByte(rest[1:], '"')
+		if end < 0 {
+			return false
+		}
+		rest = bytes.TrimLeft(rest[end+2:], " \n\r\t")
+		return len(rest) > 0 && rest[0] == ':'
+	}
+	return false
 }
 
 // str consumes a string and returns what stands between its quotes, escapes
@@ -95,6 +166,8 @@ func (s *scanner) after(p int) byte {
 	for ; p < len(s.buf); p++ {
 		switch c := s.buf[p]; c {
 		case ' ', '\n', '\t', '\r':
+		case 0:
+			return 1
 		default:
 			return c
 		}
@@ -113,6 +186,7 @@ func (s *scanner) bare() ([]byte, bool) {
 				return nil, false
 			}
 			s.pos = i
+			s.checkBare(start)
 			return s.buf[start:i], true
 		}
 	}
@@ -124,10 +198,26 @@ func (s *scanner) bare() ([]byte, bool) {
 	return nil, false
 }
 
+// checkBare notes words that JSON does not have, such as NaN, -Infinity and N/A.
+func (s *scanner) checkBare(start int) {
+	c := s.buf[start]
+	if c == '-' && start+1 < s.pos {
+		c = s.buf[start+1]
+	}
+	if c-'0' <= 9 || s.quiet {
+		return
+	}
+	switch string(s.buf[start:s.pos]) {
+	case "true", "false", "null":
+	default:
+		s.noteRepair(repairNumber, s.base+int64(start))
+	}
+}
+
 // token consumes a string or a bare word and returns its text.
 func (s *scanner) token() ([]byte, bool) {
 	if s.peek() == '"' {
-		return s.str()
+		return s.member()
 	}
 	return s.bare()
 }
@@ -220,7 +310,8 @@ func unescape(b []byte) (text []byte, damaged bool) {
 				out = append(out, '\\', 'u')
 				continue
 			}
-			out = utf8.AppendRune(out, r)
+			damaged = damaged || utf16.IsSurrogate(r)
+			out = utf8.AppendRune(out, r) // half of a pair becomes U+FFFD
 			i += n - 2
 		default:
 			damaged = true
@@ -285,6 +376,10 @@ func integer(b []byte) (int64, bool) {
 	return int64(n), true
 }
 
+// maxTime bounds times and durations, in ns, so that their sum is a number too.
+// It is 146 years.
+const maxTime = 1 << 62
+
 // micros reads a time in µs with any number of decimals as ns, exactly: a float
 // has too few digits for times since the epoch. More than three decimals are cut.
 func micros(b []byte) (int64, bool) {
@@ -304,7 +399,7 @@ func micros(b []byte) (int64, bool) {
 		case b[i] == '.' && decimals < 0:
 			decimals = 0
 			continue
-		case c > 9 || n > math.MaxInt64/10000:
+		case c > 9 || n > (math.MaxInt64-9)/10:
 			return slowMicros(b)
 		}
 		n = n*10 + int64(c)
@@ -318,7 +413,13 @@ func micros(b []byte) (int64, bool) {
 		}
 	}
 	for decimals = max(decimals, 0); decimals < 3; decimals++ {
+		if n > maxTime/10 {
+			return 0, false
+		}
 		n *= 10
+	}
+	if n > maxTime {
+		return 0, false
 	}
 	if neg {
 		n = -n
@@ -329,7 +430,7 @@ func micros(b []byte) (int64, bool) {
 // slowMicros reads numbers with an exponent and other rare forms.
 func slowMicros(b []byte) (int64, bool) {
 	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil || math.IsNaN(f) || math.Abs(f) > math.MaxInt64/1000 {
+	if err != nil || math.IsNaN(f) || math.Abs(f) > maxTime/1000 {
 		return 0, false
 	}
 	return int64(math.Round(f * 1000)), true
