@@ -58,6 +58,7 @@ type TraceTable struct {
 	Name, Title string   // an id, and the words on its tab
 	Intro       string   // a sentence on what the rows are
 	Noun        string   // what a row is: "line"
+	Verb        string   // what rows do with the first column: "hold"; "allocate" or "take" when empty
 	Columns     []Column // the first decides the order and the shares
 	Rows        []TraceRow
 	Total       int64 // of the first column, unattributed included

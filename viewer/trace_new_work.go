@@ -74,6 +74,9 @@ func (g *gatherer) steps() []TraceStep {
 // tables gathers the tables by line, operator, module and kernel.
 func (g *gatherer) tables() []TraceTable {
 	var out []TraceTable
+	if t := g.held(); t.names() {
+		out = append(out, t)
+	}
 	for _, k := range []struct {
 		by           profiler.By
 		title, intro string
@@ -152,6 +155,33 @@ func (g *gatherer) table(by profiler.By) TraceTable {
 		}
 	}
 	sortTrace(out.Rows)
+	return out
+}
+
+// held is who holds the memory of the first device at its peak.
+func (g *gatherer) held() TraceTable {
+	if !g.hasMemory {
+		return TraceTable{}
+	}
+	l := g.ledgers[0]
+	c := g.categories
+	if c.Type != l.Type || c.Device != l.Device {
+		c = g.t.CategorizeDevice(l.Type, l.Device)
+	}
+	table, err := g.t.Live(&c, l.PeakTime, profiler.ByLine)
+	if err != nil {
+		return TraceTable{}
+	}
+	out := TraceTable{
+		Name: "held", Title: "Held at the peak", Noun: "line", Verb: "hold", Functions: true,
+		Intro:   "Who holds the memory of " + memoryName(l.Type, l.Device) + " at the peak, by line of your code. What the backward allocated belongs to the forward line that caused it.",
+		Columns: []Column{{"Bytes", "bytes live at the peak", InBytes}, {"Blocks", "allocations live at the peak", InCount}},
+	}
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		out.Rows = append(out.Rows, TraceRow{Frame: rowFrame(r, profiler.ByLine), Backward: r.Backward, Values: []int64{r.Kept, int64(r.Count)}, Stack: g.stacks.id(r.Stack)})
+		out.Total += r.Kept
+	}
 	return out
 }
 

@@ -217,6 +217,9 @@ func (v *traceView) addTable(t TraceTable, b *builder, html *texts) {
 	if t.Columns[0].Unit == InTime {
 		g.Unit, g.Verb = "ns", "take"
 	}
+	if t.Verb != "" {
+		g.Verb = t.Verb
+	}
 	for i, c := range t.Columns {
 		g.Columns = append(g.Columns, columnView{c.Head, c.Meaning, i == 0})
 	}

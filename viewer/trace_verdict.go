@@ -88,7 +88,10 @@ func mostSentence(t *TraceTable, memory bool) string {
 			where = "the backward of " + where
 		}
 		text, _ := amount(r.Values[0], t.Columns[0].Unit)
-		if memory {
+		switch {
+		case t.Verb == "hold":
+			return fmt.Sprintf("Most of it is held by %s: %s.", where, text)
+		case memory:
 			return fmt.Sprintf("Most is allocated by %s: %s of %s over the trace.", where, text, units.Bytes(t.Total))
 		}
 		total, _ := amount(t.Total, t.Columns[0].Unit)

@@ -261,16 +261,6 @@ func writePage(w io.Writer, s *snapshot.Snapshot, timelines []*snapshot.Timeline
 	return viewer.WriteSnapshot(w, viewer.NewSnapshot(s, o))
 }
 
-// openTimelines opens a file and replays the history of the devices asked for.
-func (u *ui) openTimelines(name string, o *options) (*snapshot.Snapshot, []*snapshot.Timeline, error) {
-	s, err := u.open(name, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	timelines, err := replay(s, name, o)
-	return s, timelines, err
-}
-
 // replay replays the history of the devices asked for.
 func replay(s *snapshot.Snapshot, name string, o *options) ([]*snapshot.Timeline, error) {
 	devices, err := o.device.pick(s)

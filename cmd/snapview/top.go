@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/profiler"
 	"github.com/snapview/snapview/snapshot"
 	"github.com/spf13/cobra"
 )
@@ -29,10 +31,14 @@ func newTop() *cobra.Command {
 --by frame    the innermost line of any kind
 --by function, file, stack
 
+Of a profiler trace: what its allocations hold, --by line, op, module, stack or
+category, --at end, peak or a time.
+
 ` + momentHelp,
 		Example: `  snapview top snapshot.pickle --at peak
   snapview top snapshot.pickle --by stack -n 3
-  snapview top snapshot.pickle --by file -n 0 --json`,
+  snapview top snapshot.pickle --by file -n 0 --json
+  snapview top trace.json --at peak --by category`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return runTop(cmd, o, args[0]) },
 	}
@@ -48,15 +54,30 @@ func runTop(cmd *cobra.Command, o *topOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	by, err := snapshot.ParseBy(o.by)
-	if err != nil {
-		return usagef("--by: %w", err)
+	by, byErr := snapshot.ParseBy(o.by)
+	if _, err := profiler.ParseBy(o.by); byErr != nil && err != nil {
+		return usagef("--by: %w", byErr)
 	}
 	at, err := parseMoment(o.at)
 	if err != nil {
 		return err
 	}
-	s, timelines, err := u.openTimelines(name, &o.options)
+	f, err := u.openFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.Kind == input.ChromeTrace {
+		return u.traceTop(f, name, o, at)
+	}
+	if byErr != nil {
+		return usagef("--by: %w", byErr)
+	}
+	s, err := u.readSnapshot(f, name, &o.options)
+	if err != nil {
+		return err
+	}
+	timelines, err := replay(s, name, &o.options)
 	if err != nil {
 		return err
 	}
