@@ -68,9 +68,15 @@ type browserPage struct {
 
 func openPage(t *testing.T, s Snapshot, width int64) *browserPage {
 	t.Helper()
+	browser(t)
+	return openHTML(t, render(t, s), width)
+}
+
+func openHTML(t *testing.T, html string, width int64) *browserPage {
+	t.Helper()
 	path := browser(t)
 	file := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(file, []byte(render(t, s)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	// One parent context bounds the whole test; see chromedp.Run.

@@ -14,7 +14,8 @@ func TestJSONDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []any{snapshotStats{}, deviceStats{}, oomEvent{}, peakStats{}, topTable{}, atMoment{}, topRow{}, topFrame{}, reportJSON{},
-		traceStatsJSON{}, traceDevice{}, traceKernels{}, traceTable{}, traceRow{}, traceRepair{}} {
+		traceStatsJSON{}, traceDevice{}, traceKernels{}, traceTable{}, traceRow{}, traceRepair{},
+		traceReportJSON{}, traceFinding{}, traceTopTable{}, traceMoment{}, traceTopRow{}} {
 		for _, key := range jsonKeys(reflect.TypeOf(v)) {
 			if !strings.Contains(string(docs), "`"+key+"`") {
 				t.Errorf("docs/json.md does not name the key %s of %T", key, v)
