@@ -150,10 +150,10 @@ func (s *scanner) field(e *rawEvent, key []byte) bool {
 	case "tid":
 		e.tid = v
 	case "ts":
-		e.time, e.hasTime = micros(v)
+		e.time, e.hasTime = s.time(v)
 	case "dur":
 		var ok bool
-		e.dur, ok = micros(v)
+		e.dur, ok = s.time(v)
 		e.badDur = !ok
 	case "id":
 		e.id, _ = integer(v)

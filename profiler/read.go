@@ -38,6 +38,7 @@ const (
 	repairMembers = "unreadable text behind the events"
 	repairHeader  = "unreadable header value"
 	repairNumber  = "a number that is none"
+	repairRange   = "a time of more than 146 years"
 	repairBehind  = "text behind the end of the trace"
 )
 

@@ -135,6 +135,10 @@ var damaged = []struct {
 	{name: "-Infinity in args that are not kept", host: 1, events: 1,
 		text:    with(strings.Replace(opAdd, `"External id": 3`, `"x": -Infinity, "External id": 3`, 1)),
 		repairs: []wantRepair{{repairNumber, "-Infinity", 0}}},
+	{name: "a time far out", host: 2, events: 2,
+		text:    with(opMul, strings.Replace(opAdd, "5130298482061.310", "9223372036854775", 1)),
+		repairs: []wantRepair{{repairRange, "9223372036854775", 0}},
+		check:   func(t *Trace) bool { return t.Host[1].Start == maxTime && t.Host[1].End() > 0 }},
 	{name: "unescaped quotes in a name", host: 2, events: 2,
 		text:    with(strings.Replace(opAdd, "aten::add", `say "hi" now`, 1), opMul),
 		repairs: []wantRepair{{repairQuote, `"hi`, 0}, {repairQuote, `" now`, 0}},
@@ -393,7 +397,7 @@ func TestMicros(t *testing.T) {
 		{"1790857026123456.789", 1790857026123456789, true}, {"1790857026123456.7899", 1790857026123456789, true}, {"1", 1000, true},
 		{"-1.5", -1500, true}, {"1e3", 1000000, true}, {"1.5e-3", 2, true}, {"", 0, false}, {"-", 0, false}, {".", 0, true}, {"NaN", 0, false},
 		{"Infinity", 0, false}, {"1.2.3", 0, false}, {"99999999999999999999", 0, false}, {"9223372036854779", 0, false}, {"N/A", 0, false},
-		{"4611686018427387", 4611686018427387000, true}, {"4611686018427388", 0, false},
+		{"9223372036854775", 9223372036854775000, true}, {"9223372036854775.799", math.MaxInt64 - 8, true}, {"9223372036854775.808", 0, false},
 	} {
 		ns, ok := micros([]byte(c.text))
 		if ok != c.ok || ok && ns != c.ns {

@@ -378,7 +378,17 @@ func integer(b []byte) (int64, bool) {
 
 // maxTime bounds times and durations, in ns, so that their sum is a number too.
 // It is 146 years.
-const maxTime = 1 << 62
+const maxTime = 1<<62 - 1
+
+// time is micros within ±maxTime.
+func (s *scanner) time(b []byte) (int64, bool) {
+	ns, ok := micros(b)
+	if ns > maxTime || ns < -maxTime {
+		s.noteRepair(repairRange, s.offset()-int64(len(b)))
+		ns = max(-maxTime, min(ns, maxTime))
+	}
+	return ns, ok
+}
 
 // micros reads a time in µs with any number of decimals as ns, exactly: a float
 // has too few digits for times since the epoch. More than three decimals are cut.
@@ -413,13 +423,10 @@ func micros(b []byte) (int64, bool) {
 		}
 	}
 	for decimals = max(decimals, 0); decimals < 3; decimals++ {
-		if n > maxTime/10 {
+		if n > math.MaxInt64/10 {
 			return 0, false
 		}
 		n *= 10
-	}
-	if n > maxTime {
-		return 0, false
 	}
 	if neg {
 		n = -n
@@ -430,7 +437,7 @@ func micros(b []byte) (int64, bool) {
 // slowMicros reads numbers with an exponent and other rare forms.
 func slowMicros(b []byte) (int64, bool) {
 	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil || math.IsNaN(f) || math.Abs(f) > maxTime/1000 {
+	if err != nil || math.IsNaN(f) || math.Abs(f) >= math.MaxInt64/1000 {
 		return 0, false
 	}
 	return int64(math.Round(f * 1000)), true
