@@ -19,7 +19,7 @@ func (g *gatherer) flames() []TraceFlame {
 		add("bytes", "Bytes by stack", "All that was allocated over the trace, freed or not, by call stack; operators are innermost. What the backward allocates is below (backward), at the stack of its forward.", InBytes, g.t.FlameBytes(nodes))
 	}
 	if g.hasDevice {
-		add("time", "GPU time by stack", "Time of kernels, copies and fills by the call stack that launched them; streams that run at once add up.", InTime, g.t.FlameTime(nodes))
+		add("time", "Time by stack", "Time of kernels, copies and fills by the call stack that launched them; streams that run at once add up.", InTime, g.t.FlameTime(nodes))
 	}
 	return out
 }

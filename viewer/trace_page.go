@@ -347,7 +347,7 @@ func (v *traceView) addKernels(tr *Trace, html *texts) {
 	for _, g := range tr.Gaps[:min(len(tr.Gaps), maxGapRows)] {
 		v.Gaps = append(v.Gaps, gapView{html.name(g.Device), sinceStart(g.Start), durationText(g.Dur), html.name(g.Before), html.name(g.After), html.name(g.During)})
 	}
-	v.Tabs = append(v.Tabs, tabView{"busy", "Busy and idle", units.Percent(tr.Kernels[0].Busy, tr.Kernels[0].Span)})
+	v.Tabs = append(v.Tabs, tabView{"busy", "Busy", units.Percent(tr.Kernels[0].Busy, tr.Kernels[0].Span)})
 }
 
 func (v *traceView) addSteps(tr *Trace, html *texts) {

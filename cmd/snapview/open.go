@@ -22,16 +22,6 @@ func (u *ui) openFile(name string) (*input.File, error) {
 	return f, nil
 }
 
-// open reads the snapshot in the file called name, see readSnapshot.
-func (u *ui) open(name string, o *options) (*snapshot.Snapshot, error) {
-	f, err := u.openFile(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return u.readSnapshot(f, name, o)
-}
-
 // readSnapshot reads a snapshot. Oddities become notes. A damaged file is an
 // error unless --partial is given.
 func (u *ui) readSnapshot(f *input.File, name string, o *options) (*snapshot.Snapshot, error) {

@@ -15,8 +15,8 @@ import (
 
 const rootLong = `snapview shows where GPU memory went and which lines hold it. It reads the
 memory snapshots that PyTorch writes (torch.cuda.memory._dump_snapshot) and the
-segment lists of torch.cuda.memory_snapshot(), and for stats and trace what
-torch.profiler exports, compressed or not. FILE may be "-" for standard input.
+segment lists of torch.cuda.memory_snapshot(), and the traces that torch.profiler
+exports, compressed or not. FILE may be "-" for standard input.
 
 snapview FILE alone is short for snapview report FILE.
 
