@@ -14,7 +14,8 @@ import (
 type builder struct {
 	t       *Trace
 	names   value.Strings
-	threads map[string]ThreadID
+	threads map[string]ThreadID // by pid, a zero byte and tid
+	key     []byte
 	last    ThreadID // of the event before, which is mostly the same
 	lastPID string
 	lastTID string
@@ -71,17 +72,17 @@ func (b *builder) thread(e *rawEvent) ThreadID {
 	if len(b.t.Threads) > 0 && string(e.tid) == b.lastTID && string(e.pid) == b.lastPID {
 		return b.last
 	}
-	key := string(e.pid) + "\x00" + string(e.tid)
-	id, ok := b.threads[key]
+	b.key = append(append(append(b.key[:0], e.pid...), 0), e.tid...)
+	id, ok := b.threads[string(b.key)]
 	if !ok {
 		if len(b.t.Threads) == MaxThreads {
 			return b.last
 		}
 		id = ThreadID(len(b.t.Threads))
 		b.t.Threads = append(b.t.Threads, Thread{PID: string(e.pid), TID: string(e.tid)})
-		b.threads[key] = id
+		b.threads[string(b.key)] = id
 	}
-	b.last, b.lastPID, b.lastTID = id, string(e.pid), string(e.tid)
+	b.last, b.lastPID, b.lastTID = id, b.t.Threads[id].PID, b.t.Threads[id].TID
 	return id
 }
 

@@ -244,3 +244,27 @@ func TestCategorizeWithoutAddresses(t *testing.T) {
 		t.Errorf("%+v, curve %+v", c.Allocations, curve)
 	}
 }
+
+// DistributedDataParallel makes its buckets with plain operators in its forward.
+func TestCategorizeBuckets(t *testing.T) {
+	b := trainOneStep()
+	b.op(Annotation, "DistributedDataParallel.forward", 0, 95, 200)
+	b.op(Operator, "aten::empty", 0, 96, 3)
+	b.memory(97, 0, 50, 1000)
+	b.op(Operator, "c10d::allreduce_", 1, 455, 10)
+	b.memory(457, 1, 51, 8)
+	b.tr.Memory[0].Allocated = NoTotal // totals no longer follow
+	c := b.tr.Categorize()
+	found := 0
+	for i := range c.Allocations {
+		if a := &c.Allocations[i]; a.Addr == 50 || a.Addr == 51 {
+			found++
+			if a.Category != CategoryCommunication {
+				t.Errorf("memory %d is %s (%s)", a.Addr, a.Category, a.Evidence)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("found %d", found)
+	}
+}

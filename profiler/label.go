@@ -49,6 +49,8 @@ func (l *labeller) label(a *Allocation) {
 		a.set(CategoryWorkspace, 0.7, "second allocation of a matrix product, of a size cuBLAS asks for, kept")
 	case l.communication(a):
 		a.set(CategoryCommunication, 0.8, "allocated by a collective")
+	case l.bucket(a):
+		a.set(CategoryCommunication, 0.7, "made by DistributedDataParallel itself and kept: a bucket of gradients")
 	case a.inBackward:
 		l.backward(a)
 	case a.Phase == PhaseOptimizer:
@@ -191,6 +193,17 @@ func (l *labeller) communication(a *Allocation) bool {
 		}
 	}
 	return false
+}
+
+// bucket reports memory that DistributedDataParallel allocated for itself: not
+// inside the module it wraps, whose operators depend on parameters, and kept.
+// It rebuilds its buckets in the order of gradients after the first step.
+func (l *labeller) bucket(a *Allocation) bool {
+	if a.End != AliveAtEnd || !l.makesInput(a.Leaf) {
+		return false
+	}
+	parent := l.p.l.parent[a.Leaf]
+	return parent >= 0 && strings.HasPrefix(l.t.Names[l.t.Host[parent].Name], "DistributedDataParallel.")
 }
 
 // olderMemory splits what is older than the trace and was never freed. Every
