@@ -89,8 +89,11 @@ func (b *builder) thread(e *rawEvent) ThreadID {
 // add files one event. Its slices are valid until the next one is read.
 func (b *builder) add(e *rawEvent, offset int64) {
 	b.t.Counts.Events++
-	if e.badDur {
+	switch {
+	case e.badDur:
 		b.repair(repairNumber, offset, 0)
+	case e.dur < 0 && e.phase == 'X':
+		b.repair(repairDur, offset, 0)
 	}
 	switch e.phase {
 	case 'X':
@@ -108,8 +111,7 @@ func (b *builder) add(e *rawEvent, offset int64) {
 
 func (b *builder) span(e *rawEvent, offset int64) {
 	if !e.hasTime {
-		b.t.Counts.Malformed++
-		b.repair(repairNumber, offset, 1)
+		b.timeless(e, offset)
 		return
 	}
 	switch e.category {
@@ -154,6 +156,10 @@ func (b *builder) device(e *rawEvent, offset int64) {
 	d := DeviceEvent{Start: e.time, Dur: max(0, e.dur), Correlation: a.correlation, External: a.external, Bytes: a.bytes,
 		Name: b.name(e.name, offset), Thread: b.thread(e), Device: int32(a.device), Stream: int32(a.stream),
 		Kind: DeviceKind(e.category - catKernel)}
+	if !isSize(d.Bytes) {
+		b.repair(repairSize, offset, 0)
+		d.Bytes = 0
+	}
 	if a.device == absent {
 		n, ok := integer(e.pid)
 		if !ok {
@@ -181,14 +187,53 @@ func (b *builder) instant(e *rawEvent, offset int64) {
 		return
 	}
 	if !e.hasTime {
-		b.t.Counts.Malformed++
-		b.repair(repairNumber, offset, 1)
+		b.timeless(e, offset)
 		return
 	}
 	a := &e.args
+	if !isSize(a.bytes) {
+		b.malformed(repairSize, offset)
+		return
+	}
+	if int64(int16(a.deviceID)) != a.deviceID || int64(int8(a.deviceType)) != a.deviceType {
+		b.malformed(repairDevice, offset)
+		return
+	}
+	if !isSize(a.allocated) || !isSize(a.reserved) {
+		b.repair(repairSize, offset, 0)
+		a.allocated, a.reserved = total(a.allocated), total(a.reserved)
+	}
 	b.t.Memory = append(b.t.Memory, MemoryEvent{Time: e.time, Addr: uint64(a.addr), Bytes: a.bytes, Allocated: a.allocated,
 		Reserved: a.reserved, Stack: b.name(a.stack, offset), Thread: b.thread(e), Index: int32(a.index),
 		Device: int16(a.deviceID), Type: DeviceType(a.deviceType), OOM: name == "[OutOfMemory]"})
+}
+
+// maxSize bounds sizes, in bytes, so that the sum of those of a file is a number.
+const maxSize = 1 << 52
+
+func isSize(n int64) bool { return -maxSize <= n && n <= maxSize }
+
+// total leaves a total out that is none.
+func total(n int64) int64 {
+	if isSize(n) {
+		return n
+	}
+	return NoTotal
+}
+
+// malformed drops an event.
+func (b *builder) malformed(kind string, offset int64) {
+	b.t.Counts.Malformed++
+	b.repair(kind, offset, 1)
+}
+
+// timeless drops an event without a time, or with one that is no number.
+func (b *builder) timeless(e *rawEvent, offset int64) {
+	if e.badTime {
+		b.malformed(repairNumber, offset)
+	} else {
+		b.malformed(repairTime, offset)
+	}
 }
 
 func (b *builder) arrow(e *rawEvent) {

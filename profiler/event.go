@@ -6,6 +6,7 @@ type rawEvent struct {
 	phase          byte
 	category       category
 	hasTime        bool
+	badTime        bool // ts is there and no number
 	badDur         bool // dur is there and no number
 	time, dur      int64
 	id             int64
@@ -151,6 +152,7 @@ func (s *scanner) field(e *rawEvent, key []byte) bool {
 		e.tid = v
 	case "ts":
 		e.time, e.hasTime = s.time(v)
+		e.badTime = !e.hasTime
 	case "dur":
 		var ok bool
 		e.dur, ok = s.time(v)

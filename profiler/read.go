@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/snapview/snapview/internal/input"
 )
 
@@ -38,8 +40,13 @@ const (
 	repairMembers = "unreadable text behind the events"
 	repairHeader  = "unreadable header value"
 	repairNumber  = "a number that is none"
+	repairTime    = "an event without a time"
+	repairDur     = "a negative duration"
 	repairRange   = "a time of more than 146 years"
+	repairSize    = "a size of more than 4 PiB"
+	repairDevice  = "a device number out of range"
 	repairBehind  = "text behind the end of the trace"
+	repairPacked  = "damage of the compressed file behind the end of the trace"
 )
 
 // Options are the settings of OpenWith and Read.
@@ -128,6 +135,7 @@ type reader struct {
 	reached int      // position at which the last scan failed
 	err     error    // of the input, io.EOF included
 	over    bool     // the document ended behind something unreadable
+	notList string   // what traceEvents is, when it is no list
 	failed  error    // why the document could not be read to its end
 }
 
@@ -256,10 +264,40 @@ func (r *reader) document() {
 		r.failed = fmt.Errorf("neither an object nor a list at byte %d", r.s.offset())
 		return
 	}
-	if r.failed == nil && r.peek() != 0 {
+	if r.failed != nil {
+		return
+	}
+	if r.failed = r.empty(); r.failed != nil {
+		return
+	}
+	if r.peek() != 0 {
 		r.b.repair(repairBehind, r.s.offset(), 0)
 	}
-	if r.failed == nil && r.err != nil && r.err != io.EOF {
+	r.behind()
+}
+
+// empty says why a document without a list of events is no trace. A list in
+// which nothing was recorded is one.
+func (r *reader) empty() error {
+	if r.lists > 0 {
+		return nil
+	}
+	if r.notList != "" {
+		return fmt.Errorf("traceEvents is %s, not a list; %s", r.notList, howToRecord)
+	}
+	return fmt.Errorf("it has no traceEvents; %s", howToRecord)
+}
+
+// behind judges an error of the input behind a complete document. What is no
+// compressed data there was appended, and an end that is missing takes nothing
+// away; any other error, such as a wrong checksum, may concern the document.
+func (r *reader) behind() {
+	var damage *input.StreamError
+	switch {
+	case r.err == nil || r.err == io.EOF:
+	case errors.As(r.err, &damage) && (errors.Is(r.err, gzip.ErrHeader) || errors.Is(r.err, io.ErrUnexpectedEOF)):
+		r.b.repair(repairPacked, r.s.offset(), 0)
+	default:
 		r.failed = r.err
 	}
 }
@@ -305,11 +343,29 @@ func (r *reader) members() {
 		}
 		var value []byte
 		if r.scan(func() (ok bool) { value, ok = r.s.raw(); return ok }) {
+			if key == "traceEvents" {
+				r.notList = kindOf(value)
+			}
 			r.b.header(key, value)
 		} else if !r.badMember(start) {
 			return
 		}
 	}
+}
+
+// kindOf names the kind of a JSON value.
+func kindOf(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '"':
+		return "a string"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "true or false"
+	}
+	return "a number"
 }
 
 // badMember goes on at the traceEvents key, after a member that is not JSON:
@@ -445,7 +501,6 @@ func (r *reader) resyncEvent() bool {
 			open := bytes.IndexByte(r.s.buf[at:], '{')
 			if open < 0 {
 				before = lastByte(r.s.buf[at:], before)
-				at = len(r.s.buf)
 				break
 			}
 			before = lastByte(r.s.buf[at:at+open], before)

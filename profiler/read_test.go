@@ -139,6 +139,29 @@ var damaged = []struct {
 		text:    with(opMul, strings.Replace(opAdd, "5130298482061.310", "9223372036854775", 1)),
 		repairs: []wantRepair{{repairRange, "9223372036854775", 0}},
 		check:   func(t *Trace) bool { return t.Host[1].Start == maxTime && t.Host[1].End() > 0 }},
+	{name: "no time", host: 1, events: 2,
+		text:    with(strings.Replace(opAdd, `"ts": 5130298482061.310, `, "", 1), opMul),
+		repairs: []wantRepair{{repairTime, opAdd[:12], 1}}},
+	{name: "a negative duration", host: 2, events: 2,
+		text:    with(opMul, strings.Replace(opAdd, "12.345", "-5", 1)),
+		repairs: []wantRepair{{repairDur, opAdd[:45], 0}},
+		check:   func(t *Trace) bool { return t.Host[1].Dur == 0 }},
+	{name: "a size far out", host: 1, events: 2,
+		text:    with(opAdd, memSized("9223372036854775807", "512", 0)),
+		repairs: []wantRepair{{repairSize, memSized("9223372036854775807", "512", 0), 1}},
+		check:   func(t *Trace) bool { return len(t.Memory) == 0 && t.Counts.Malformed == 1 }},
+	{name: "a negative size far out", host: 1, events: 2,
+		text:    with(opAdd, memSized("-9223372036854775808", "512", 0)),
+		repairs: []wantRepair{{repairSize, memSized("-9223372036854775808", "512", 0), 1}},
+		check:   func(t *Trace) bool { return len(t.Memory) == 0 }},
+	{name: "a total far out", host: 1, events: 2,
+		text:    with(opAdd, memSized("512", "9223372036854775807", 0)),
+		repairs: []wantRepair{{repairSize, memSized("512", "9223372036854775807", 0), 0}},
+		check:   func(t *Trace) bool { return t.Memory[0].Allocated == NoTotal && t.Memory[0].Bytes == 512 }},
+	{name: "a device number far out", host: 1, events: 2,
+		text:    with(opAdd, memSized("512", "512", 65536)),
+		repairs: []wantRepair{{repairDevice, memSized("512", "512", 65536), 1}},
+		check:   func(t *Trace) bool { return len(t.Memory) == 0 }},
 	{name: "unescaped quotes in a name", host: 2, events: 2,
 		text:    with(strings.Replace(opAdd, "aten::add", `say "hi" now`, 1), opMul),
 		repairs: []wantRepair{{repairQuote, `"hi`, 0}, {repairQuote, `" now`, 0}},
@@ -230,6 +253,45 @@ var damaged = []struct {
 				t.Device[0].Device == 0 && t.Device[0].Stream == 7 && t.Device[0].Correlation == 9 && m.Bytes == 512 && m.Allocated == NoTotal &&
 				t.Counts.Flows == 1 && t.Threads[t.Host[0].Thread].Label == "thread 34 (python)"
 		}},
+}
+
+// memSized is a memory event.
+func memSized(bytes, total string, device int) string {
+	return fmt.Sprintf(`{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7, "tid": 9, "ts": 1.000, "s": "t", `+
+		`"args": {"Device Type": 1, "Device Id": %d, "Addr": 1, "Bytes": %s, "Total Allocated": %s, "Total Reserved": 1}}`, device, bytes, total)
+}
+
+func TestReadWithoutAListOfEvents(t *testing.T) {
+	for value, says := range map[string]string{`"s"`: "a string", "5": "a number", "null": "null", "{}": "an object", "true": "true"} {
+		_, err := Read(strings.NewReader(`{"schemaVersion": 1, "traceEvents": `+value+`}`), Options{Name: "x"})
+		if err == nil || !strings.Contains(err.Error(), "traceEvents is "+says) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	if _, err := Read(strings.NewReader(`{"schemaVersion": 1, "with_stack": 1}`), Options{}); err == nil {
+		t.Error("a header alone was read")
+	}
+	if tr, err := Read(strings.NewReader(`{"schemaVersion": 1, "traceEvents": []}`), Options{}); err != nil || tr.Partial != nil {
+		t.Errorf("an empty list: %v", err)
+	}
+}
+
+// What follows a complete gzip stream takes nothing away from the trace.
+func TestReadBehindGzip(t *testing.T) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(small()))
+	w.Close()
+	for _, c := range []struct {
+		name string
+		data []byte
+	}{{"garbage", append(bytes.Clone(b.Bytes()), "this is no gzip stream at all"...)}, {"little garbage", append(bytes.Clone(b.Bytes()), "abc"...)},
+		{"no checksum", b.Bytes()[:b.Len()-6]}} {
+		tr, err := Read(bytes.NewReader(c.data), Options{})
+		if err != nil || tr.Partial != nil || len(tr.Repairs) != 1 || tr.Repairs[0].Kind != repairPacked {
+			t.Errorf("%s: %+v %v", c.name, tr, err)
+		}
+	}
 }
 
 func TestReadDamaged(t *testing.T) {
