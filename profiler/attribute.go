@@ -64,6 +64,7 @@ const (
 	rowOutside  // stack without a module
 	rowNoStack  // no stack at all
 	rowAutograd // no stack, on a thread of autograd
+	rowBetween  // annotations and the profiler's overhead, outside of operators
 )
 
 // specialNames are the names of such rows.
@@ -71,6 +72,7 @@ var specialNames = [...]string{
 	rowOutside:  "(outside of modules)",
 	rowNoStack:  "(no stack)",
 	rowAutograd: "(autograd thread)",
+	rowBetween:  flameOutside,
 }
 
 // exampleStack is the stack of the event of a row with the most memory, or of its first.
@@ -86,7 +88,7 @@ func (t *Trace) newAttribution(o TableOptions) *attribution {
 	a := &attribution{derived: t.derived(), o: o, rows: make(map[rowKey]int32), mainCPU: t.onlyCPUMemory()}
 	a.table.By = o.By
 	a.owners()
-	a.own = t.charges(&a.ops, &a.memory, a.mainCPU)
+	a.own = a.charges(&a.ops, a.mainCPU)
 	a.opAt = make([]int32, len(t.Host))
 	for i := range a.opAt {
 		a.opAt[i] = none
@@ -121,7 +123,9 @@ func (a *attribution) times() {
 	for i, host := range a.launchers() {
 		if host >= 0 {
 			a.selfDevice[host] += t.Device[i].Dur
-			a.kernels[host]++
+			if t.Device[i].Kind.isKernel() {
+				a.kernels[host]++
+			}
 		} else if t.Device[i].Kind != DeviceAnnotation {
 			lost++
 		}
@@ -195,7 +199,7 @@ func (a *attribution) byOperator() {
 		rowOf[i] = a.operatorRow(key, a.all.spans[i].id)
 	}
 	outermost := a.all.outermost(rowOf, len(a.table.Rows))
-	spans := t.charges(&a.all, &a.memory, a.mainCPU)
+	spans := a.charges(&a.all, a.mainCPU)
 	flops := newFlopCounter(t)
 	for i := range a.all.spans {
 		host := a.all.spans[i].id
@@ -238,6 +242,8 @@ func (a *attribution) unattributed(e *MemoryEvent) {
 		c.add(e, a.mainCPU)
 		a.table.Unattributed += c.allocated
 		a.table.UnattributedFreed += c.freed
+		a.table.UnattributedCPU += c.selfCPU
+		a.table.UnattributedDevice += c.selfDevice
 	}
 }
 

@@ -112,6 +112,31 @@ func TestMemoryGoesToTheInnermostOperatorOfItsThread(t *testing.T) {
 	}
 }
 
+func TestFreesOnOtherThreadsCountForThePeak(t *testing.T) {
+	m := newTraceMaker(2)
+	m.frame(0, 1, -1, "train.py(1): run", 0, 100)
+	m.frame(0, 2, 1, "train.py(5): step", 5, 90)
+	m.op(0, "a", 10, 20)
+	m.op(0, "b", 50, 60)
+	m.op(1, "free", 30, 35)
+	at := func(thread ThreadID, time, bytes int64, addr uint64) {
+		m.memory(thread, time, bytes)
+		m.Memory[len(m.Memory)-1].Addr = addr
+	}
+	at(0, 2, 7, 3) // allocated before step, freed while it runs
+	at(0, 12, 100, 1)
+	at(1, 31, -100, 1)
+	at(1, 32, -7, 3)
+	at(0, 52, 60, 2)
+	table := m.Table(TableOptions{By: ByLine})
+	if r := findRow(t, table, "train.py:1 run", false); r.Peak != 107 || r.Kept != 60 {
+		t.Errorf("run: peak %d, kept %d, want 107 and 60", r.Peak, r.Kept)
+	}
+	if r := findRow(t, table, "train.py:5 step", false); r.Peak != 100 || r.Kept != 60 {
+		t.Errorf("step: peak %d, kept %d, want 100 and 60", r.Peak, r.Kept)
+	}
+}
+
 func TestASpanInsideOfItsOwnRowCountsOnce(t *testing.T) {
 	m := newTraceMaker(1)
 	m.op(0, "f", 0, 100)
@@ -359,19 +384,49 @@ func TestTablesOfCapturesClose(t *testing.T) {
 	for _, name := range captureNames(t) {
 		t.Run(name, func(t *testing.T) {
 			tr := openCapture(t, name)
-			var allocated, freed int64
+			var allocated, freed, cpuNet, deviceNet, peak int64
 			for _, l := range tr.Ledgers() {
+				if l.Type.onCPU() {
+					cpuNet += l.Allocated - l.Freed
+				} else {
+					deviceNet += l.Allocated - l.Freed
+				}
+				if l.Type.onCPU() == tr.onlyCPUMemory() {
+					peak += l.Peak
+				}
 				if l.Type.onCPU() == tr.onlyCPUMemory() {
 					allocated += l.Allocated
 					freed += l.Freed
 				}
 			}
+			kernels, _ := tr.KernelTotals()
+			var selfCPU int64 // of the first table
 			for _, by := range []By{ByOp, ByShape, ByStack, ByLine, ByModule} {
 				table := tr.attribute(TableOptions{By: by})
 				a, f := table.Unattributed, table.UnattributedFreed
+				cpu, device, launched, time := table.UnattributedCPU, table.UnattributedDevice, 0, int64(0)
 				for _, r := range table.Rows {
 					a += r.Allocated
 					f += r.Freed
+					cpu += r.SelfCPUMemory
+					device += r.SelfDeviceMemory
+					launched += r.Kernels
+					time += r.SelfCPU
+					if r.Peak > peak {
+						t.Errorf("by %v: %s has a peak of %d, the ledger one of %d", by, r.Name, r.Peak, peak)
+					}
+				}
+				if cpu != cpuNet || device != deviceNet {
+					t.Errorf("by %v: net %d on the CPU, %d on devices, want %d and %d", by, cpu, device, cpuNet, deviceNet)
+				}
+				if launched != kernels {
+					t.Errorf("by %v: %d kernels, want %d", by, launched, kernels)
+				}
+				if by == ByOp {
+					selfCPU = time
+				}
+				if time != selfCPU {
+					t.Errorf("by %v: %d ns on the CPU, by operator %d", by, time, selfCPU)
 				}
 				if a != allocated || f != freed {
 					t.Errorf("by %v: allocated %d, freed %d, want %d and %d", by, a, f, allocated, freed)

@@ -26,7 +26,10 @@ func (s codeSum) addTo(r *Row) {
 // stacks that go through it, each once. Peak and Kept are those of the calls of
 // the function or module on its thread, where the trace has them as Python
 // frames, else of single operators. Count is the number of operators that it
-// calls. Time outside of operators and runtime calls is Python's and in no row.
+// calls. The time of annotations that no operator inside of them has, and the
+// profiler's overhead, are in one row, so that SelfCPU adds up as in a table by
+// operator; other time outside of operators and runtime calls is Python's and
+// in no row.
 func (a *attribution) byCode() {
 	x := a.stacks()
 	c := code{attribution: a, x: x, paths: make(map[string]uint32), sums: make([]codeSum, 2*len(x.tree.nodes)), byNode: make([]int32, 2*len(x.tree.nodes))}
@@ -116,8 +119,11 @@ func (c *code) operators() {
 		rowOf[i] = none
 		host := c.all.spans[i].id
 		e := &t.Host[host]
-		if e.Kind == Annotation && c.kernels[host] == 0 {
-			continue
+		if e.Kind == Annotation {
+			c.between(c.selfCPU[host])
+			if c.kernels[host] == 0 && c.selfDevice[host] == 0 {
+				continue
+			}
 		}
 		node, backward := charged(host)
 		row := c.rowAt(node, backward, e.Thread)
@@ -137,6 +143,11 @@ func (c *code) operators() {
 		}
 		c.sum(node, backward, row, sum)
 	}
+	for i := range t.Host {
+		if e := &t.Host[i]; e.Kind == Overhead {
+			c.between(e.Dur)
+		}
+	}
 	flops := newFlopCounter(t)
 	for i, outer := range c.all.outermost(rowOf, len(c.table.Rows)) {
 		if rowOf[i] < 0 {
@@ -151,6 +162,15 @@ func (c *code) operators() {
 			r.Peak = max(r.Peak, m.peak)
 			r.Kept += m.kept(c.mainCPU)
 		}
+	}
+}
+
+// between adds time that no operator and no runtime call has.
+func (c *code) between(ns int64) {
+	if ns != 0 {
+		r := &c.table.Rows[c.special(rowBetween, false)]
+		r.SelfCPU += ns
+		r.CPU += ns
 	}
 }
 
@@ -258,7 +278,7 @@ func (c *code) calls() {
 			c.table.Rows[row].Kept, c.table.Rows[row].Peak = 0, 0
 		}
 	}
-	spans := c.t.charges(n, &c.memory, c.mainCPU)
+	spans := c.charges(n, c.mainCPU)
 	for i, outer := range n.outermost(rowOf, len(c.table.Rows)) {
 		if outer {
 			r := &c.table.Rows[rowOf[i]]

@@ -72,7 +72,9 @@ func (c *compat) link() {
 		e.linked = true
 		e.thread = c.events[w.op].thread
 		if e.kind == compatDevice {
-			w.kernels++
+			if c.t.Device[e.source].Kind.isKernel() {
+				w.kernels++
+			}
 			w.time = addBytes(w.time, e.end-e.start)
 		}
 	}

@@ -17,6 +17,18 @@ type derived struct {
 	memory     instants
 	owner      []int32 // by memory event: position in ops of its operator, or none
 
+	onceGroups     sync.Once
+	groups, allocs []deviceMemory // all memory events, and those but for OOM marks
+
+	onceGone sync.Once
+	gone     [2][][]gone // of devices and of the CPU, by thread
+
+	onceLaunches sync.Once
+	byLaunch     map[int64]int32
+
+	oncePhases sync.Once
+	phaseSpans []phaseSpan
+
 	onceLinks sync.Once
 	launcher  []int32 // by device event, see launchers
 
@@ -54,6 +66,12 @@ func (d *derived) owners() {
 		d.memory = d.t.memoryInstants()
 		d.owner = d.ops.locate(&d.memory, len(d.t.Memory))
 	})
+}
+
+// allocations are the allocations and frees of each device in order.
+func (d *derived) allocations() []deviceMemory {
+	d.onceGroups.Do(func() { d.groups, d.allocs = d.t.groupMemory() })
+	return d.allocs
 }
 
 func (d *derived) launchers() []int32 {

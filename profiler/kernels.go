@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/snapview/snapview/internal/units"
 )
 
 // KernelStats say how the devices spent their time. Spans of annotations on a
@@ -101,13 +103,16 @@ func (t *Trace) workKindOf() func(*DeviceEvent) workKind {
 
 // launches maps the correlation id of a launch to its host event.
 func (t *Trace) launches() map[int64]int32 {
-	m := make(map[int64]int32)
-	for i := range t.Host {
-		if e := &t.Host[i]; e.Kind == Runtime && e.Correlation >= 0 {
-			m[e.Correlation] = int32(i)
+	d := t.derived()
+	d.onceLaunches.Do(func() {
+		d.byLaunch = make(map[int64]int32)
+		for i := range t.Host {
+			if e := &t.Host[i]; e.Kind == Runtime && e.Correlation >= 0 {
+				d.byLaunch[e.Correlation] = int32(i)
+			}
 		}
-	}
-	return m
+	})
+	return d.byLaunch
 }
 
 // KernelStats computes the use of each device.
@@ -335,7 +340,7 @@ func (t *Trace) kernelTable(TableOptions) Table {
 	var copies int64
 	for _, k := range t.Kernels(false) {
 		r := Row{Name: k.Name, Count: k.Count, SelfDevice: k.Time, DeviceTime: k.Time}
-		if k.Kind == Kernel || k.Kind == Collective {
+		if k.Kind.isKernel() {
 			r.Kernels = k.Count
 		}
 		copies += k.Bytes
@@ -345,7 +350,7 @@ func (t *Trace) kernelTable(TableOptions) Table {
 		table.Notes = append(table.Notes, "the trace has no device activity: add ProfilerActivity.CUDA (or XPU) to the activities")
 	}
 	if copies > 0 {
-		table.Notes = append(table.Notes, fmt.Sprintf("copies and fills moved %d bytes", copies))
+		table.Notes = append(table.Notes, fmt.Sprintf("copies and fills moved %s", units.Bytes(copies)))
 	}
 	return table
 }

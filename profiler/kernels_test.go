@@ -89,7 +89,7 @@ func TestKernels(t *testing.T) {
 		t.Errorf("%+v", by)
 	}
 	table := work().kernelTable(TableOptions{By: ByKernel})
-	if len(table.Rows) != 3 || table.Rows[0].SelfDevice != 160 || table.Rows[0].Kernels != 3 || !strings.Contains(table.Notes[0], "4096 bytes") {
+	if len(table.Rows) != 3 || table.Rows[0].SelfDevice != 160 || table.Rows[0].Kernels != 3 || !strings.Contains(table.Notes[0], "4.00 KiB") {
 		t.Errorf("%+v", table)
 	}
 	if empty := new(Trace).kernelTable(TableOptions{}); len(empty.Notes) != 1 {

@@ -71,10 +71,10 @@ type deviceMemory struct {
 	events []int32 // indexes of Trace.Memory
 }
 
-// memoryByDevice groups the memory events. Files are not in order of time:
+// groupMemory groups the memory events, and again without OOM marks. Files are not in order of time:
 // each thread has a list of its own. Events of one time stay in file order
 // unless their totals tell another.
-func (t *Trace) memoryByDevice() []deviceMemory {
+func (t *Trace) groupMemory() (all, allocations []deviceMemory) {
 	type key struct {
 		kind   DeviceType
 		device int
@@ -102,7 +102,7 @@ func (t *Trace) memoryByDevice() []deviceMemory {
 	slices.SortFunc(groups, func(a, b deviceMemory) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.device, b.device))
 	})
-	return groups
+	return groups, t.withoutFailures(groups)
 }
 
 // sortMemory sorts indexes of Memory, which ascend, by time.
@@ -187,12 +187,14 @@ type MemoryPoint struct {
 // maxPoints points, 0 for all. The first and last point and both peaks are
 // kept, and the lowest and highest point of every stretch between.
 func (t *Trace) Curve(l Ledger, maxPoints int) []MemoryPoint {
-	for _, g := range t.memoryByDevice() {
-		if g.kind == l.Type && g.device == l.Device {
-			return reduceCurve(g.points(t), maxPoints)
-		}
+	groups := t.memoryByDevice()
+	i, found := slices.BinarySearchFunc(groups, l, func(g deviceMemory, l Ledger) int {
+		return cmp.Or(cmp.Compare(g.kind, l.Type), cmp.Compare(g.device, l.Device))
+	})
+	if !found {
+		return nil
 	}
-	return nil
+	return reduceCurve(groups[i].points(t), maxPoints)
 }
 
 func (g *deviceMemory) points(t *Trace) []MemoryPoint {
@@ -254,7 +256,7 @@ func appendExtremes(kept, bucket []MemoryPoint) []MemoryPoint {
 // Copies, fills and spans of annotations are none.
 func (t *Trace) KernelTotals() (count int, time int64) {
 	for i := range t.Device {
-		if d := &t.Device[i]; d.Kind == Kernel {
+		if d := &t.Device[i]; d.Kind.isKernel() {
 			count++
 			time = addBytes(time, d.Dur)
 		}

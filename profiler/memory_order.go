@@ -3,15 +3,27 @@ package profiler
 import "slices"
 
 // allocationsByDevice returns the allocations and frees of each device in the
-// order in which they happened. OOM marks are left out.
-func (t *Trace) allocationsByDevice() []deviceMemory {
-	groups := t.memoryByDevice()
-	for i := range groups {
-		g := &groups[i]
-		g.events = slices.DeleteFunc(g.events, func(e int32) bool { return t.Memory[e].OOM })
-		t.orderMemory(g.events)
+// order in which they happened. OOM marks are left out. What it returns is shared.
+func (t *Trace) allocationsByDevice() []deviceMemory { return t.derived().allocations() }
+
+// memoryByDevice is allocationsByDevice with the OOM marks.
+func (t *Trace) memoryByDevice() []deviceMemory {
+	d := t.derived()
+	d.allocations()
+	return d.groups
+}
+
+// withoutFailures leaves the OOM marks out of groups.
+func (t *Trace) withoutFailures(groups []deviceMemory) []deviceMemory {
+	failed := func(e int32) bool { return t.Memory[e].OOM }
+	out := slices.Clone(groups)
+	for i := range out {
+		if g := &out[i]; slices.ContainsFunc(g.events, failed) {
+			g.events = slices.DeleteFunc(slices.Clone(g.events), failed)
+			t.orderMemory(g.events)
+		}
 	}
-	return groups
+	return out
 }
 
 // orderMemory puts events of the same time, common in files with whole µs, in

@@ -139,6 +139,10 @@ const (
 	Collective       // collective_comm and other device work
 )
 
+// isKernel reports whether work of this kind counts as a kernel: copies and
+// fills do not.
+func (k DeviceKind) isKernel() bool { return k == Kernel || k == Collective }
+
 // A DeviceEvent is a span on a stream of a device.
 type DeviceEvent struct {
 	Start, Dur  int64 // ns

@@ -40,7 +40,14 @@ const (
 	profilerStep     = "ProfilerStep"
 )
 
-// phases finds the phases of training in order of time, apart from each other.
+// phases returns what findPhases finds, once.
+func (t *Trace) phases() []phaseSpan {
+	d := t.derived()
+	d.oncePhases.Do(func() { d.phaseSpans = t.findPhases() })
+	return d.phaseSpans
+}
+
+// findPhases finds the phases of training in order of time, apart from each other.
 //
 // Optimizer.step# and Optimizer.zero_grad# are annotations that PyTorch writes.
 // A backward pass runs from its first to its last operator of autograd's
@@ -48,7 +55,7 @@ const (
 // another pass's backward leads back to (a forward arrow) between them. Forward
 // is what has forward arrows between the end of the phase before and the
 // backward pass.
-func (t *Trace) phases() []phaseSpan {
+func (t *Trace) findPhases() []phaseSpan {
 	var spans, backward []phaseSpan
 	var cuts []int64 // times between two passes
 	for i := range t.Host {

@@ -36,7 +36,7 @@ type Span struct {
 	Kept            int64 // Allocated − Freed: what it adds to memory
 	Allocs, Frees   int
 	Kernels         int   // launched in it, on any thread
-	KernelTime      int64 // sum of their durations, whenever they ran
+	KernelTime      int64 // sum of the durations of these, and of copies and fills, whenever they ran
 	DeviceBusy      int64 // time within the span in which a device worked; of all devices
 	DeviceIdle      int64 // End − Start less the time in which any device worked
 	HasMemory       bool
@@ -190,7 +190,10 @@ type meter struct {
 }
 
 // launched is device work and when the process asked for it.
-type launched struct{ at, dur int64 }
+type launched struct {
+	at, dur int64
+	kernel  bool
+}
 
 func (t *Trace) newMeter() *meter {
 	m := &meter{t: t}
@@ -210,7 +213,7 @@ func (t *Trace) newMeter() *meter {
 		if host, ok := launches[e.Correlation]; ok {
 			at = t.Host[host].Start
 		}
-		m.launched = append(m.launched, launched{at, e.Dur})
+		m.launched = append(m.launched, launched{at, e.Dur, e.Kind.isKernel()})
 		spans[e.Device] = append(spans[e.Device], interval{e.Start, e.End()})
 		all = append(all, interval{e.Start, e.End()})
 	}
@@ -253,7 +256,9 @@ func (m *meter) measure(s *Span) {
 		if w.at >= s.End {
 			break
 		}
-		s.Kernels++
+		if w.kernel {
+			s.Kernels++
+		}
 		s.KernelTime += w.dur
 	}
 	for _, b := range m.busy {

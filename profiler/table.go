@@ -61,15 +61,25 @@ type Row struct {
 	Module   string // of ByModule
 	Backward bool   // the row is the backward of the line or module it names
 
-	Count                                                    int // calls
+	// Count is the number of calls: of operators, annotations and runtime calls
+	// in tables by operator, those inside others included; of the operators that
+	// a line or module calls itself, without what runs inside of them in the
+	// same row; of allocations by category; of device work by kernel.
+	Count                                                    int
 	SelfCPU, CPU, SelfDevice, DeviceTime                     int64
 	SelfCPUMemory, CPUMemory, SelfDeviceMemory, DeviceMemory int64 // net: allocated minus freed
 	Allocated, Freed                                         int64 // gross, of the row itself, on the device (on the CPU in traces without device memory)
 	Allocs, Frees                                            int
-	Peak                                                     int64 // highest net memory while a call ran, with what it called
-	Kept                                                     int64 // net memory still there after its calls returned, with what they called
 	Flops                                                    int64
-	Kernels                                                  int // launched by the row itself
+	Kernels                                                  int // launched by the row itself; copies and fills are none, though their time is in SelfDevice
+
+	// Peak is the highest net memory while a call ran, with what it called. Frees
+	// on other threads of what the call allocated count. It is never more than
+	// the peak of the ledger where the trace has addresses.
+	Peak int64
+	// Kept is the net memory still there when a call returned, with what it
+	// called, summed over calls.
+	Kept int64
 }
 
 // A Table is the profiler's table, of one kind.
@@ -80,5 +90,13 @@ type Table struct {
 	// Unattributed and UnattributedFreed are what was allocated and freed
 	// outside of every operator: rows and these add up to the ledger.
 	Unattributed, UnattributedFreed int64
-	Notes                           []string // what the trace lacks for this table, one sentence each
+
+	// UnattributedCPU and UnattributedDevice are the net bytes of that, of the
+	// CPU and of devices: with SelfCPUMemory and SelfDeviceMemory of the rows
+	// they add up to Allocated − Freed of the ledgers. They are 0 with TorchCompat,
+	// whose rows have this memory as [memory] and add up to no ledger: there
+	// memory counts in every operator that ran at the time.
+	UnattributedCPU, UnattributedDevice int64
+
+	Notes []string // what the trace lacks for this table, one sentence each
 }
