@@ -32,8 +32,7 @@ const AliveAtEnd = math.MaxInt64
 
 // pairing matches frees to allocations.
 type pairing struct {
-	t      *Trace
-	l      *lanes
+	*derived
 	phases []phaseSpan
 	start  int64
 	out    []Allocation
@@ -45,8 +44,9 @@ type pairing struct {
 
 // pair turns the ordered events of a device into allocations: those of the
 // trace in order, and those older that were freed in it.
-func (t *Trace) pair(events []int32, l *lanes, phases []phaseSpan) *pairing {
-	p := &pairing{t: t, l: l, phases: phases, live: make(map[uint64]int32), bySize: make(map[int64][]int32), count: make(map[int32]int)}
+func (t *Trace) pair(events []int32, phases []phaseSpan) *pairing {
+	p := &pairing{derived: t.derived(), phases: phases, live: make(map[uint64]int32), bySize: make(map[int64][]int32), count: make(map[int32]int)}
+	p.trees()
 	if len(events) > 0 {
 		p.start = t.Memory[events[0]].Time
 	}
@@ -62,7 +62,7 @@ func (t *Trace) pair(events []int32, l *lanes, phases []phaseSpan) *pairing {
 
 func (p *pairing) alloc(e *MemoryEvent) {
 	a := Allocation{Addr: e.Addr, Bytes: e.Bytes, Time: e.Time, End: AliveAtEnd, Thread: e.Thread, FreeOp: -1, FreeLeaf: -1, freePhase: -1}
-	a.Op = p.l.innermost(e.Thread, e.Time)
+	a.Op = p.innermost(e.Thread, e.Time)
 	a.Leaf, a.inBackward = p.leaf(a.Op)
 	a.phase, a.Phase = phaseAt(p.phases, e.Time)
 	a.nth = p.count[a.Op]
@@ -84,7 +84,7 @@ func (p *pairing) free(e *MemoryEvent) {
 	at := p.taken(e)
 	a := &p.out[at]
 	a.End = e.Time
-	a.FreeOp = p.l.innermost(e.Thread, e.Time)
+	a.FreeOp = p.innermost(e.Thread, e.Time)
 	a.FreeLeaf, _ = p.leaf(a.FreeOp)
 	a.freePhase, a.FreePhase = phaseAt(p.phases, e.Time)
 }
@@ -114,7 +114,7 @@ func (p *pairing) taken(e *MemoryEvent) int32 {
 // engine's own span around a node are not.
 func (p *pairing) leaf(op int32) (leaf int32, inBackward bool) {
 	leaf = -1
-	for i := op; i >= 0; i = p.l.parent[i] {
+	for i := op; i >= 0; i = p.parentOf(i) {
 		e := &p.t.Host[i]
 		if e.Kind != Operator {
 			continue
@@ -124,7 +124,7 @@ func (p *pairing) leaf(op int32) (leaf int32, inBackward bool) {
 		if strings.HasPrefix(name, evaluateFunction) {
 			continue
 		}
-		parent := p.l.parent[i]
+		parent := p.parentOf(i)
 		ofEngine := parent >= 0 && strings.HasPrefix(p.t.Names[p.t.Host[parent].Name], evaluateFunction)
 		if ofEngine || strings.Contains(name, "::") || e.FwdThread != 0 {
 			leaf = i

@@ -12,18 +12,20 @@ import (
 
 // A builder sorts raw events into the columns of a Trace.
 type builder struct {
-	t       *Trace
-	names   value.Strings
-	threads map[string]ThreadID // by pid, a zero byte and tid
-	key     []byte
-	last    ThreadID // of the event before, which is mostly the same
-	lastPID string
-	lastTID string
-	flops   map[Name]bool // operators whose flops need Concrete Inputs
+	t          *Trace
+	names      value.Strings
+	threads    map[string]ThreadID // by pid, a zero byte and tid
+	key        []byte
+	last       ThreadID // of the event before, which is mostly the same
+	lastPID    string
+	lastTID    string
+	devices    map[[2]int64]bool // type and number of those with memory
+	lastDevice [2]int64          // of the event before
+	flops      map[Name]bool     // operators whose flops need Concrete Inputs
 }
 
 func newBuilder() *builder {
-	b := &builder{t: &Trace{}, threads: make(map[string]ThreadID), flops: make(map[Name]bool)}
+	b := &builder{t: &Trace{}, threads: make(map[string]ThreadID), devices: make(map[[2]int64]bool), flops: make(map[Name]bool)}
 	b.t.Meta.Rank = -1
 	b.names.InternString("")
 	return b
@@ -195,7 +197,7 @@ func (b *builder) instant(e *rawEvent, offset int64) {
 		b.malformed(repairSize, offset)
 		return
 	}
-	if int64(int16(a.deviceID)) != a.deviceID || int64(int8(a.deviceType)) != a.deviceType {
+	if !b.isDevice(a.deviceType, a.deviceID) {
 		b.malformed(repairDevice, offset)
 		return
 	}
@@ -219,6 +221,23 @@ func total(n int64) int64 {
 		return n
 	}
 	return NoTotal
+}
+
+// MaxDevices is the highest number of devices with memory in a file. PyTorch
+// numbers those of a type with 8 bits, and a process sees few.
+const MaxDevices = 256
+
+// isDevice reports whether a device is within the range, and takes it in.
+func (b *builder) isDevice(kind, id int64) bool {
+	k := [2]int64{kind, id}
+	if len(b.devices) > 0 && k == b.lastDevice {
+		return true
+	}
+	if int64(int8(kind)) != kind || int64(int16(id)) != id || !b.devices[k] && len(b.devices) == MaxDevices {
+		return false
+	}
+	b.devices[k], b.lastDevice = true, k
+	return true
 }
 
 // malformed drops an event.

@@ -73,9 +73,8 @@ func (t *Trace) CategorizeDevice(kind DeviceType, device int) Categories {
 }
 
 func (t *Trace) categorize(g *deviceMemory) Categories {
-	l := newLanes(t)
 	phases := t.phases()
-	p := t.pair(g.events, l, phases)
+	p := t.pair(g.events, phases)
 	baseline, _ := t.runningTotals(g.events)
 	c := Categories{Type: g.kind, Device: g.device, Baseline: baseline, Allocations: p.out, baseTime: t.Meta.BaseTime, unpaired: p.lost}
 	label := t.newLabeller(p)

@@ -12,6 +12,7 @@ type derived struct {
 
 	onceTrees sync.Once
 	all, ops  nest
+	position  []int32 // by host event: position in all, or none
 
 	onceMemory sync.Once
 	memory     instants
@@ -35,6 +36,9 @@ type derived struct {
 	onceBackward sync.Once
 	backward     []backwardLink // by position in ops
 
+	onceCharged sync.Once
+	operator    []int32 // by host event: position in ops of the innermost operator, with the event itself, or none
+
 	onceStacks sync.Once
 	index      *stackIndex
 	hostNode   []int32 // by host event: its own stack
@@ -57,7 +61,33 @@ func (t *Trace) derived() *derived {
 }
 
 func (d *derived) trees() {
-	d.onceTrees.Do(func() { d.all, d.ops = d.t.hostSpans(), d.t.operators() })
+	d.onceTrees.Do(func() {
+		d.all, d.ops = d.t.hostSpans(), d.t.operators()
+		d.position = make([]int32, len(d.t.Host))
+		for i := range d.position {
+			d.position[i] = none
+		}
+		for i := range d.all.spans {
+			d.position[d.all.spans[i].id] = int32(i)
+		}
+	})
+}
+
+// innermost returns the innermost host event of a thread with start <= time <
+// end, or none.
+func (d *derived) innermost(thread ThreadID, time int64) int32 {
+	if at := d.all.innermost(thread, time); at >= 0 {
+		return d.all.spans[at].id
+	}
+	return none
+}
+
+// parentOf returns the host event around another, or none.
+func (d *derived) parentOf(host int32) int32 {
+	if at := d.position[host]; at >= 0 && d.all.parent[at] >= 0 {
+		return d.all.spans[d.all.parent[at]].id
+	}
+	return none
 }
 
 func (d *derived) owners() {
@@ -76,7 +106,7 @@ func (d *derived) allocations() []deviceMemory {
 
 func (d *derived) launchers() []int32 {
 	d.trees()
-	d.onceLinks.Do(func() { d.launcher = d.t.launchers(&d.all) })
+	d.onceLinks.Do(func() { d.launcher = d.t.launchers(&d.all, d.position) })
 	return d.launcher
 }
 
@@ -110,7 +140,22 @@ func (d *derived) stacks() *stackIndex {
 func (d *derived) chargedStacks() func(host int32) (node int32, backward bool) {
 	x := d.stacks()
 	links := d.backwardLinks()
-	at := make([]int32, len(d.t.Host)) // the position in ops of the innermost operator, with the event itself
+	d.onceCharged.Do(d.findOperators)
+	return func(host int32) (int32, bool) {
+		op := d.operator[host]
+		if op < 0 || links[op].forward < 0 {
+			return d.hostNode[host], false
+		}
+		if f := d.hostFrame[host]; f >= 0 && x.t.Frames[f].Start >= links[op].since {
+			return d.hostNode[host], true
+		}
+		return d.hostNode[links[op].forward], true
+	}
+}
+
+// findOperators finds the operator of every host event.
+func (d *derived) findOperators() {
+	at := make([]int32, len(d.t.Host))
 	for i := range at {
 		at[i] = none
 	}
@@ -122,16 +167,7 @@ func (d *derived) chargedStacks() func(host int32) (node int32, backward bool) {
 			at[id] = at[d.all.spans[p].id]
 		}
 	}
-	return func(host int32) (int32, bool) {
-		op := at[host]
-		if op < 0 || links[op].forward < 0 {
-			return d.hostNode[host], false
-		}
-		if f := d.hostFrame[host]; f >= 0 && x.t.Frames[f].Start >= links[op].since {
-			return d.hostNode[host], true
-		}
-		return d.hostNode[links[op].forward], true
-	}
+	d.operator = at
 }
 
 // without says why an event of a thread has no stack.

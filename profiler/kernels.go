@@ -135,13 +135,14 @@ func (t *Trace) KernelStats() KernelStats {
 		}
 	}
 	kind := t.workKindOf()
-	lanes := newLanes(t)
+	host := t.derived()
+	host.stacks()
 	for device, work := range byDevice {
 		d := t.deviceStats(work, kind)
 		d.Device = device
 		d.Gaps = t.gaps(work)
 		for i := range d.Gaps {
-			t.explainGap(&d.Gaps[i], lanes, launches)
+			host.explainGap(&d.Gaps[i], launches)
 		}
 		stats.Devices = append(stats.Devices, d)
 	}
@@ -227,7 +228,8 @@ func (t *Trace) gaps(work []int32) []Gap {
 }
 
 // explainGap finds what the launching thread did during a gap.
-func (t *Trace) explainGap(g *Gap, l *lanes, launches map[int64]int32) {
+func (d *derived) explainGap(g *Gap, launches map[int64]int32) {
+	t := d.t
 	launch, ok := launches[t.Device[g.After].Correlation]
 	if !ok {
 		return
@@ -235,47 +237,32 @@ func (t *Trace) explainGap(g *Gap, l *lanes, launches map[int64]int32) {
 	thread := t.Host[launch].Thread
 	window := interval{g.Start, g.Start + g.Dur}
 	own := make(map[int32]int64)
-	account := func(i int32) {
+	account := func(at int32) {
+		i := d.all.spans[at].id
 		e := &t.Host[i]
 		part := min(e.End(), window.end) - max(e.Start, window.start)
 		if part <= 0 {
 			return
 		}
 		own[i] += part
-		if p := l.parent[i]; p >= 0 {
-			own[p] -= part
+		if p := d.all.parent[at]; p >= 0 {
+			own[d.all.spans[p].id] -= part
 		}
 	}
-	for i := l.innermost(thread, window.start); i >= 0; i = l.parent[i] {
-		if t.Host[i].Start < window.start {
-			account(i)
-		}
+	for at := d.all.innermost(thread, window.start); at >= 0; at = d.all.parent[at] {
+		account(at)
 	}
-	for at := l.from(thread, window.start); at < len(l.byThread[thread]); at++ {
-		i := l.byThread[thread][at]
-		if t.Host[i].Start >= window.end {
-			break
-		}
-		account(i)
+	for at := d.all.after(thread, window.start); at < d.all.first[thread+1] && d.all.spans[at].start < window.end; at++ {
+		account(at)
 	}
 	for i, n := range own {
 		if n > g.HostTime || n == g.HostTime && n > 0 && i < g.Host {
 			g.Host, g.HostTime = i, n
 		}
 	}
-	g.Frame = t.frameAt(thread, g.Start+g.Dur/2)
-}
-
-// frameAt returns the innermost Python frame at a time on a thread, -1 for none.
-func (t *Trace) frameAt(thread ThreadID, time int64) int32 {
-	best := int32(-1)
-	for i := range t.Frames {
-		f := &t.Frames[i]
-		if f.Thread == thread && f.Start <= time && time < f.Start+f.Dur && (best < 0 || f.Start >= t.Frames[best].Start) {
-			best = int32(i)
-		}
+	if at := d.index.frames.innermost(thread, g.Start+g.Dur/2); at >= 0 {
+		g.Frame = d.index.frames.spans[at].id
 	}
-	return best
 }
 
 // A KernelRow sums the device work of one name. Times are ns.

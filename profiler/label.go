@@ -22,7 +22,7 @@ func (t *Trace) newLabeller(p *pairing) *labeller {
 			continue
 		}
 		l.hasArrows = true
-		if leaf, _ := p.leaf(p.l.innermost(a.Thread, a.Time)); leaf >= 0 {
+		if leaf, _ := p.leaf(p.innermost(a.Thread, a.Time)); leaf >= 0 {
 			l.differentiable[leaf] = true
 		}
 	}
@@ -185,7 +185,7 @@ func (l *labeller) workspace(a *Allocation) bool {
 
 // communication reports memory that an operator of a collective allocated.
 func (l *labeller) communication(a *Allocation) bool {
-	for i := a.Op; i >= 0; i = l.p.l.parent[i] {
+	for i := a.Op; i >= 0; i = l.p.parentOf(i) {
 		name := l.t.Names[l.t.Host[i].Name]
 		if strings.HasPrefix(name, "c10d::") || strings.HasPrefix(name, "_c10d_functional::") ||
 			strings.HasPrefix(name, "torch.distributed.ddp.reducer::") || l.t.Host[i].Kind == Annotation && isCommunication(name) {
@@ -202,7 +202,7 @@ func (l *labeller) bucket(a *Allocation) bool {
 	if a.End != AliveAtEnd || !l.makesInput(a.Leaf) {
 		return false
 	}
-	parent := l.p.l.parent[a.Leaf]
+	parent := l.p.parentOf(a.Leaf)
 	return parent >= 0 && strings.HasPrefix(l.t.Names[l.t.Host[parent].Name], "DistributedDataParallel.")
 }
 

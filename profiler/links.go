@@ -16,7 +16,7 @@ const evaluatePrefix = "autograd::engine::evaluate_function: "
 // The link goes from the device event to the runtime call by correlation id,
 // and from there to the operator by External id if an operator has it, else by
 // thread and time: many kernels carry no External id.
-func (t *Trace) launchers(all *nest) []int32 {
+func (t *Trace) launchers(all *nest, position []int32) []int32 {
 	byExternal := newIDIndex(len(t.Host), func(i int) (int64, bool) {
 		e := &t.Host[i]
 		return external(e.External), e.External >= 0 && (e.Kind == Operator || e.Kind == Annotation)
@@ -25,10 +25,6 @@ func (t *Trace) launchers(all *nest) []int32 {
 		e := &t.Host[i]
 		return e.Correlation, e.Correlation > 0 && e.Kind == Runtime
 	})
-	position := make([]int32, len(t.Host))
-	for i := range all.spans {
-		position[all.spans[i].id] = int32(i)
-	}
 	out := make([]int32, len(t.Device))
 	for i := range t.Device {
 		d := &t.Device[i]

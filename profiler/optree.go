@@ -108,6 +108,19 @@ func (c *cursor) at(time int64) int32 {
 
 // innermost is cursor.at for a single time.
 func (t *nest) innermost(thread ThreadID, time int64) int32 {
+	at := t.after(thread, time) - 1
+	if at < t.first[thread] {
+		return none
+	}
+	for at >= 0 && t.spans[at].end <= time {
+		at = t.parent[at]
+	}
+	return at
+}
+
+// after returns the position of the first span of a thread that starts after a
+// time: the end of the thread's when there is none.
+func (t *nest) after(thread ThreadID, time int64) int32 {
 	from, to := t.first[thread], t.first[thread+1]
 	n, _ := slices.BinarySearchFunc(t.spans[from:to], time, func(s nestSpan, time int64) int {
 		if s.start <= time {
@@ -115,14 +128,7 @@ func (t *nest) innermost(thread ThreadID, time int64) int32 {
 		}
 		return 1
 	})
-	at := from + int32(n) - 1
-	if at < from {
-		return none
-	}
-	for at >= 0 && t.spans[at].end <= time {
-		at = t.parent[at]
-	}
-	return at
+	return from + int32(n)
 }
 
 // An instant is a point in time of some column.

@@ -44,7 +44,7 @@ const (
 	repairDur     = "a negative duration"
 	repairRange   = "a time of more than 146 years"
 	repairSize    = "a size of more than 4 PiB"
-	repairDevice  = "a device number out of range"
+	repairDevice  = "a device number out of range, or of one device too many"
 	repairBehind  = "text behind the end of the trace"
 	repairPacked  = "damage of the compressed file behind the end of the trace"
 )

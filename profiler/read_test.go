@@ -276,6 +276,18 @@ func TestReadWithoutAListOfEvents(t *testing.T) {
 	}
 }
 
+// Every device costs a curve and a table: a file with one for each event is damaged.
+func TestReadDevicesAreBounded(t *testing.T) {
+	var events []string
+	for i := range 4 * MaxDevices {
+		events = append(events, memSized("512", "512", i))
+	}
+	tr := mustRead(t, with(events...))
+	if n := len(tr.Ledgers()); n != MaxDevices || tr.Counts.Malformed != 3*MaxDevices {
+		t.Errorf("%d devices, %d events left out", n, tr.Counts.Malformed)
+	}
+}
+
 // What follows a complete gzip stream takes nothing away from the trace.
 func TestReadBehindGzip(t *testing.T) {
 	var b bytes.Buffer
