@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // attribute builds the tables of operators, lines and modules.
@@ -37,17 +38,25 @@ func (t *Trace) attribute(o TableOptions) Table {
 // An attribution is a table in the making.
 type attribution struct {
 	*derived
-	o       TableOptions
+	o TableOptions
+	*basis
 	table   Table
-	mainCPU bool // the trace has no device memory: gross columns are of CPU memory
 	rows    map[rowKey]int32
 	example []exampleStack // by row
+}
 
+// A basis is what all tables of a trace start from; they only read it.
+type basis struct {
+	mainCPU               bool     // the trace has no device memory: gross columns are of CPU memory
 	own                   []charge // by position in ops
 	opAt                  []int32  // by host event: its position in ops, or none
 	selfCPU               []int64  // by host event, ns
 	selfDevice, allDevice []int64  // by host event, ns
 	kernels               []int32  // by host event
+	lost                  int      // device events whose launch is not in the trace
+
+	onceFrames sync.Once
+	frames     []charge // by position in the frames of stacks
 }
 
 // rowKey tells rows apart; what its members are depends on the table.
@@ -85,19 +94,33 @@ func (t *Trace) newAttribution(o TableOptions) *attribution {
 	if o.StackDepth <= 0 {
 		o.StackDepth = DefaultStackDepth
 	}
-	a := &attribution{derived: t.derived(), o: o, rows: make(map[rowKey]int32), mainCPU: t.onlyCPUMemory()}
+	d := t.derived()
+	a := &attribution{derived: d, o: o, basis: d.basisOfTables(), rows: make(map[rowKey]int32)}
 	a.table.By = o.By
-	a.owners()
-	a.own = a.charges(&a.ops, a.mainCPU)
+	if a.lost > 0 {
+		a.note("the launch of %d of %d device events is not in the trace: their time is in no row", a.lost, len(t.Device))
+	}
+	return a
+}
+
+func (d *derived) basisOfTables() *basis {
+	d.owners()
+	d.onceBasis.Do(d.findBasis)
+	return &d.basis
+}
+
+func (d *derived) findBasis() {
+	a, t := &d.basis, d.t
+	a.mainCPU = t.onlyCPUMemory()
+	a.own = d.charges(&d.ops, a.mainCPU)
 	a.opAt = make([]int32, len(t.Host))
 	for i := range a.opAt {
 		a.opAt[i] = none
 	}
-	for i := range a.ops.spans {
-		a.opAt[a.ops.spans[i].id] = int32(i)
+	for i := range d.ops.spans {
+		a.opAt[d.ops.spans[i].id] = int32(i)
 	}
-	a.times()
-	return a
+	a.times(d)
 }
 
 // onlyCPUMemory reports whether there is no memory of a device.
@@ -112,31 +135,27 @@ func (t *Trace) onlyCPUMemory() bool {
 
 // times computes the time of host events without what they call, and the device
 // time that they launched.
-func (a *attribution) times() {
-	t := a.t
+func (a *basis) times(d *derived) {
+	t := d.t
 	a.selfCPU, a.selfDevice = make([]int64, len(t.Host)), make([]int64, len(t.Host))
 	a.kernels = make([]int32, len(t.Host))
 	for i := range t.Host {
 		a.selfCPU[i] = t.Host[i].Dur
 	}
-	lost := 0
-	for i, host := range a.launchers() {
+	for i, host := range d.launchers() {
 		if host >= 0 {
 			a.selfDevice[host] += t.Device[i].Dur
 			if t.Device[i].Kind.isKernel() {
 				a.kernels[host]++
 			}
 		} else if t.Device[i].Kind != DeviceAnnotation {
-			lost++
+			a.lost++
 		}
 	}
-	if lost > 0 {
-		a.note("the launch of %d of %d device events is not in the trace: their time is in no row", lost, len(t.Device))
-	}
 	a.allDevice = slices.Clone(a.selfDevice)
-	for i := len(a.all.spans) - 1; i >= 0; i-- {
-		if p := a.all.parent[i]; p >= 0 {
-			id, outer := a.all.spans[i].id, a.all.spans[p].id
+	for i := len(d.all.spans) - 1; i >= 0; i-- {
+		if p := d.all.parent[i]; p >= 0 {
+			id, outer := d.all.spans[i].id, d.all.spans[p].id
 			a.selfCPU[outer] -= t.Host[id].Dur
 			a.allDevice[outer] += a.allDevice[id]
 		}

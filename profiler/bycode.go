@@ -278,7 +278,8 @@ func (c *code) calls() {
 			c.table.Rows[row].Kept, c.table.Rows[row].Peak = 0, 0
 		}
 	}
-	spans := c.charges(n, c.mainCPU)
+	c.onceFrames.Do(func() { c.frames = c.charges(n, c.mainCPU) })
+	spans := c.frames
 	for i, outer := range n.outermost(rowOf, len(c.table.Rows)) {
 		if outer {
 			r := &c.table.Rows[rowOf[i]]

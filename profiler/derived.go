@@ -18,6 +18,9 @@ type derived struct {
 	memory     instants
 	owner      []int32 // by memory event: position in ops of its operator, or none
 
+	onceBasis sync.Once
+	basis     basis
+
 	onceGroups     sync.Once
 	groups, allocs []deviceMemory // all memory events, and those but for OOM marks
 
@@ -126,7 +129,7 @@ func (d *derived) stacks() *stackIndex {
 			}
 		}
 		d.index = d.t.newStackIndex()
-		d.hostNode, d.hostFrame = d.index.hostStacks()
+		d.hostNode, d.hostFrame = d.index.hostStacks(&d.all)
 		d.memoryNode = d.index.framesAt(&d.memory, len(d.t.Memory))
 		for i, frame := range d.memoryNode {
 			d.memoryNode[i] = d.index.own(d.t.Memory[i].Stack, frame)

@@ -241,26 +241,23 @@ type crossings struct {
 }
 
 func (d *doctor) crossing(of func(*HostEvent) bool) crossings {
-	t := d.t
-	byThread := make([][]interval, len(t.Threads))
-	for i := range t.Host {
-		if e := &t.Host[i]; of(e) {
-			byThread[e.Thread] = append(byThread[e.Thread], interval{e.Start, e.End()})
-		}
-	}
+	n := d.t.derived()
+	n.trees()
 	var c crossings
-	for _, spans := range byThread {
-		slices.SortFunc(spans, func(a, b interval) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end)) })
-		var open []interval
-		for _, s := range spans {
-			for len(open) > 0 && open[len(open)-1].end <= s.start {
+	for thread := range d.t.Threads {
+		var open []int64 // ends
+		for _, s := range n.all.spans[n.all.first[thread]:n.all.first[thread+1]] {
+			if !of(&d.t.Host[s.id]) {
+				continue
+			}
+			for len(open) > 0 && open[len(open)-1] <= s.start {
 				open = open[:len(open)-1]
 			}
-			if n := len(open); n > 0 && s.end > open[n-1].end {
+			if k := len(open); k > 0 && s.end > open[k-1] {
 				c.count++
-				c.most = max(c.most, s.end-open[n-1].end)
+				c.most = max(c.most, s.end-open[k-1])
 			}
-			open = append(open, s)
+			open = append(open, s.end)
 		}
 	}
 	return c

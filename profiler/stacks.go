@@ -273,11 +273,12 @@ func (x *stackIndex) outside(frame int32, time int64) int32 {
 
 // hostStacks returns the own stack of every host event, and the innermost frame
 // around its start.
-func (x *stackIndex) hostStacks() (node, frame []int32) {
+func (x *stackIndex) hostStacks(host *nest) (node, frame []int32) {
 	t := x.t
-	starts := newInstants(len(t.Host), len(t.Threads), func(i int) (int64, ThreadID, bool) {
-		return t.Host[i].Start, t.Host[i].Thread, t.Host[i].Kind != Overhead
-	})
+	starts := instants{list: make([]instant, len(host.spans)), first: host.first}
+	for i := range host.spans {
+		starts.list[i] = instant{host.spans[i].start, host.spans[i].id}
+	}
 	frame = x.framesAt(&starts, len(t.Host))
 	node = make([]int32, len(t.Host))
 	for i := range t.Host {
