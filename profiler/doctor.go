@@ -79,7 +79,7 @@ func (d *doctor) source() {
 			"%d repairs, %d events lost: %s; the first at byte %d", t.Repaired, lost, strings.Join(parts, ", "), t.Repairs[0].Offset)
 	}
 	if t.Counts.Malformed > 0 {
-		d.say(Warning, "events without a usable time", "", "%d events have no time that is a number and were left out", t.Counts.Malformed)
+		d.say(Warning, "events that cannot be used", "", "%d events have no time that is a number, or a size or device out of range, and were left out", t.Counts.Malformed)
 	}
 	unfinished := 0
 	for i := range t.Host {

@@ -42,7 +42,7 @@ type Counts struct {
 	Events    int // all entries of traceEvents
 	Flows     int // ends of arrows from launches to kernels (ac2g), which correlation ids say too
 	Other     int // events of kinds that are not kept
-	Malformed int // events without a time, or of a wrong form
+	Malformed int // events left out: without a time, or with a size or device out of range
 }
 
 // Meta is the header of a trace.
