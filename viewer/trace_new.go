@@ -3,12 +3,12 @@ package viewer
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/profiler"
 )
 
@@ -20,7 +20,7 @@ func NewTrace(t *profiler.Trace, o Options) Trace {
 	if g.keep == nil {
 		g.keep = func(int) bool { return true }
 	}
-	g.clock()
+	g.first, g.last = t.Span()
 	out := Trace{
 		Name: t.Source.Name, Bytes: t.Source.Bytes, Version: o.Version,
 		Format:   strings.Join(append([]string{"profiler trace"}, t.Source.Compression...), ", "),
@@ -32,6 +32,7 @@ func NewTrace(t *profiler.Trace, o Options) Trace {
 		out.Partial = t.Partial.Error()
 	}
 	out.Memory = g.memory()
+	more := len(g.ledgers) - len(out.Memory)
 	g.hasMemory = len(out.Memory) > 0
 	stats := t.KernelStats()
 	out.Kernels, out.Gaps = g.kernels(stats)
@@ -41,6 +42,9 @@ func NewTrace(t *profiler.Trace, o Options) Trace {
 	out.Flames = g.flames()
 	out.Findings = findings(t)
 	out.Notes = g.notes(&out, stats)
+	if more > 0 {
+		out.Notes = append(out.Notes, TraceNote{"note", fmt.Sprintf("The trace names %s; this page has those with the highest peaks.", plural(len(g.ledgers), "device"))})
+	}
 	out.Verdict = traceVerdict(&out)
 	return out
 }
@@ -54,24 +58,6 @@ type gatherer struct {
 	hasMemory, hasDevice bool
 	ledgers              []profiler.Ledger
 	categories           profiler.Categories
-}
-
-// clock finds the span of the trace.
-func (g *gatherer) clock() {
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
-	see := func(start, end int64) { first, last = min(first, start), max(last, end) }
-	for i := range g.t.Host {
-		see(g.t.Host[i].Start, g.t.Host[i].End())
-	}
-	for i := range g.t.Device {
-		see(g.t.Device[i].Start, g.t.Device[i].End())
-	}
-	for i := range g.t.Memory {
-		see(g.t.Memory[i].Time, g.t.Memory[i].Time)
-	}
-	if last >= first {
-		g.first, g.last = first, last
-	}
 }
 
 // since is a time as a distance from the start of the trace.
@@ -144,15 +130,13 @@ func (g *gatherer) memory() []TraceMemory {
 	g.categories = g.t.Categorize()
 	steps := g.steps()
 	var out []TraceMemory
-	for i, l := range g.ledgers {
+	for _, l := range g.ledgers[:min(len(g.ledgers), maxCurves)] {
 		m := TraceMemory{
 			Name: memoryName(l.Type, l.Device), Baseline: l.Baseline, Peak: l.Peak, ReservedPeak: l.ReservedPeak, End: l.End,
 			Allocated: l.Allocated, Freed: l.Freed, PeakTime: g.since(l.PeakTime), Events: l.Events, OOMs: l.OOMs,
 			HasTotals: l.HasTotals, Unreconciled: l.Unreconciled,
 		}
-		if i < maxCurves {
-			g.curve(&m, l, share(maxTracePoints, len(g.ledgers), 100))
-		}
+		g.curve(&m, l, share(maxTracePoints, min(len(g.ledgers), maxCurves), 100))
 		m.Marks = g.marks(l, steps)
 		out = append(out, m)
 	}
@@ -206,6 +190,9 @@ func (g *gatherer) curve(m *TraceMemory, l profiler.Ledger, points int) {
 		m.AtPeak = append(m.AtPeak, c.Peak.Bytes[k])
 	}
 	m.CategoryNote = fmt.Sprintf("Bytes and shares are those at the peak. A trace does not say what memory is for: temporary is exact, the other categories are inferred and %.0f %% sure, by bytes at the peak.", 100*c.Confidence)
+	if n := c.AssumedBytes(); n > 0 {
+		m.CategoryNote += fmt.Sprintf(" %s from before the trace are never freed in it; their category is assumed.", units.Bytes(n))
+	}
 }
 
 // marks are steps as ranges, and annotations and failed allocations as moments.

@@ -112,7 +112,7 @@ type measure struct {
 func (g *gatherer) measures() []measure {
 	all := []measure{
 		{Column{"Allocated", "bytes allocated, whether freed or not", InBytes}, func(r *profiler.Row) int64 { return r.Allocated }},
-		{Column{"Kept", "net bytes still there after its calls returned", InBytes}, func(r *profiler.Row) int64 { return r.Kept }},
+		{Column{"Kept", "net bytes still there after its calls returned, summed over calls", InBytes}, func(r *profiler.Row) int64 { return r.Kept }},
 		{Column{"Peak", "highest net bytes while a call ran", InBytes}, func(r *profiler.Row) int64 { return r.Peak }},
 	}
 	if !g.hasMemory {

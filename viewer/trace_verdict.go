@@ -90,12 +90,12 @@ func mostSentence(t *TraceTable, memory bool) string {
 		text, _ := amount(r.Values[0], t.Columns[0].Unit)
 		switch {
 		case t.Verb == "hold":
-			return fmt.Sprintf("Most of it is held by %s: %s.", where, text)
+			return fmt.Sprintf("The largest part is held by %s: %s (%s).", where, text, units.Percent(r.Values[0], t.Total))
 		case memory:
-			return fmt.Sprintf("Most is allocated by %s: %s of %s over the trace.", where, text, units.Bytes(t.Total))
+			return fmt.Sprintf("%s allocates most: %s of %s over the trace.", where, text, units.Bytes(t.Total))
 		}
 		total, _ := amount(t.Total, t.Columns[0].Unit)
-		return fmt.Sprintf("Most time is spent by %s: %s of %s.", where, text, total)
+		return fmt.Sprintf("%s takes most time: %s of %s.", where, text, total)
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ func newReport() *cobra.Command {
 		Long: `Write one HTML file per snapshot: the memory curve, who holds memory at the peak
 and at the end, a flame graph, the segments and the accounts. Per profiler
 trace: the curve by category, tables by line, operator, module and kernel, flame
-graphs, steps, and what the trace lacks. It loads nothing from anywhere else.
+graphs, steps, and what the trace lacks. Per memory timeline: its curve. It loads nothing from anywhere else.
 A summary goes to stdout.`,
 		Example: `  snapview report snapshot.pickle
   snapview report snapshot.pickle.gz -o report.html
@@ -186,6 +186,13 @@ func (u *ui) openReport(name string, o *options) (report, error) {
 			return nil, err
 		}
 		return newTraceReport(t, name, o)
+	}
+	if isTimeline(f) {
+		tl, err := u.readTimeline(f, name, o)
+		if err != nil {
+			return nil, err
+		}
+		return &timelineReport{timeline: tl}, nil
 	}
 	s, err := u.readSnapshot(f, name, o)
 	if err != nil {

@@ -73,7 +73,7 @@ func (r *traceReport) text(u *ui, o *options) string {
 	}
 	head = append(head, traceLine(r.trace))
 	if len(r.page.Memory) == 0 {
-		head = append(head, u.summaryLines("memory", []string{"no memory events: ", "record with profile_memory=True"})...)
+		head = append(head, u.summaryLines("memory", strings.SplitAfter(noMemoryEvents, ": "))...)
 	} else {
 		m := &r.page.Memory[0]
 		head = append(head, u.summaryLines("device", r.deviceParts())...)

@@ -11,26 +11,36 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// statsOptions are what stats adds to the common options.
+type statsOptions struct {
+	options
+	timeline string // of the same run as the trace; "" for none
+}
+
 func newStats() *cobra.Command {
-	o := &options{}
+	o := &statsOptions{}
 	cmd := &cobra.Command{
 		Use:   "stats FILE",
 		Short: "The accounts of each device: reserved, allocated, requested, free, peak",
 		Long: `The accounts of each device at the moment of the snapshot, equal to the byte to
 torch.cuda.memory_stats(), and the peak of the recorded history.
 
-Of a profiler trace: the memory of each device over the trace, and its kernels.`,
+Of a profiler trace: the memory of each device over the trace, and its kernels;
+with --timeline also how its categories agree with PyTorch's own, in bytes at the
+peak. Of a memory timeline (export_memory_timeline): its categories at the peak
+and at the end.`,
 		Example: `  snapview stats snapshot.pickle
   snapview stats snapshot.pickle.gz --json --device 0
-  snapview stats trace.json.gz`,
+  snapview stats trace.json.gz --timeline run.timeline.raw.json.gz`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return runStats(cmd, o, args[0]) },
 	}
 	o.register(cmd.Flags(), 0, "the first `N` devices, 0 for all (default all)")
+	cmd.Flags().StringVar(&o.timeline, "timeline", "", "compare a trace with the memory timeline in `FILE`, of the same run")
 	return cmd
 }
 
-func runStats(cmd *cobra.Command, o *options, name string) error {
+func runStats(cmd *cobra.Command, o *statsOptions, name string) error {
 	u, err := o.start(cmd)
 	if err != nil {
 		return err
@@ -43,11 +53,17 @@ func runStats(cmd *cobra.Command, o *options, name string) error {
 	if f.Kind == input.ChromeTrace {
 		return u.traceStats(f, name, o)
 	}
-	s, err := u.readSnapshot(f, name, o)
+	if isTimeline(f) {
+		return u.timelineStats(f, name, &o.options)
+	}
+	if o.timeline != "" {
+		return usagef("--timeline: only a profiler trace can be compared with a memory timeline")
+	}
+	s, err := u.readSnapshot(f, name, &o.options)
 	if err != nil {
 		return err
 	}
-	timelines, err := replay(s, name, o)
+	timelines, err := replay(s, name, &o.options)
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,9 @@ func runTop(cmd *cobra.Command, o *topOptions, name string) error {
 	if f.Kind == input.ChromeTrace {
 		return u.traceTop(f, name, o, at)
 	}
+	if err := refuseTimeline(f, name); err != nil {
+		return err
+	}
 	if byErr != nil {
 		return usagef("--by: %w", byErr)
 	}

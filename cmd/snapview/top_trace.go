@@ -29,9 +29,13 @@ func (u *ui) traceTop(f *input.File, name string, o *topOptions, at string) erro
 		ledgers = mainLedgers(ledgers)
 	}
 	if len(ledgers) == 0 {
-		u.note(name, "the trace has no memory events; record with profile_memory=True")
+		u.note(name, noMemoryEvents)
 	}
 	tops := make([]traceTop, len(ledgers))
+	if more := len(ledgers) - maxTopDevices; more > 0 {
+		u.note(name, plural(more, "more device")+" left out: --device N picks one")
+		ledgers, tops = ledgers[:maxTopDevices], tops[:maxTopDevices]
+	}
 	for i, l := range ledgers {
 		if tops[i], err = newTraceTop(t, l, by, at); err != nil {
 			return inFile(name, err)
@@ -55,6 +59,10 @@ func (u *ui) traceTop(f *input.File, name string, o *topOptions, at string) erro
 	return err
 }
 
+// maxTopDevices is how many devices top answers for. No machine has as many, and
+// each takes a pass over the trace.
+const maxTopDevices = 16
+
 // mainLedgers leaves out the CPU where there are devices.
 func mainLedgers(all []profiler.Ledger) []profiler.Ledger {
 	var devices []profiler.Ledger
@@ -74,7 +82,7 @@ type traceTop struct {
 	ledger profiler.Ledger
 	moment string
 	time   int64 // ns, as in the file
-	since  int64 // ns since the first memory event
+	since  int64 // ns since the start of the trace
 	total  int64
 	table  profiler.Table
 }
@@ -82,7 +90,8 @@ type traceTop struct {
 func newTraceTop(t *profiler.Trace, l profiler.Ledger, by profiler.By, at string) (traceTop, error) {
 	c := t.CategorizeDevice(l.Type, l.Device)
 	top := traceTop{ledger: l, moment: at}
-	first, last := firstMemory(t), lastMemory(t)
+	first, _ := t.Span()
+	last := lastMemory(t)
 	switch at {
 	case "peak":
 		top.time = l.PeakTime
@@ -91,7 +100,7 @@ func newTraceTop(t *profiler.Trace, l profiler.Ledger, by profiler.By, at string
 	default:
 		after, err := time.ParseDuration(at)
 		if err != nil || after < 0 {
-			return top, usagef("--at %s: of a trace, the moments are end, peak and a time since its first memory event, such as +20ms", at)
+			return top, usagef("--at %s: of a trace, the moments are end, peak and a time since its start, such as +20ms", at)
 		}
 		if after.Nanoseconds() > last-first {
 			return top, usagef("--at %s: after the last memory event, which is at +%s", at, nanoseconds(last-first))

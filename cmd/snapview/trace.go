@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/internal/units"
@@ -9,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// traceOptions are the options of trace. Its tables are of all devices.
+// traceOptions are what trace adds to the common options.
 type traceOptions struct {
 	options
 	by, sort string
@@ -28,7 +29,14 @@ what the memory is for, or by kernel.
 
 Memory goes to the operator that allocates or frees it, on its own thread.
 --torch-compat counts as key_averages() does: all memory of any thread while an
-operator runs. It knows --by op, shape and stack.
+operator runs, so that memory counts more than once or not at all and no sum is
+what a device held. It knows --by op, shape and stack.
+
+allocated and freed are gross; self is without what a row calls. peak is the most
+that was live while one call ran; kept is what calls left behind, summed over
+calls, with what they called. --device N takes the memory of that device alone;
+times stay those of all. A trace is read around damage, with notes, with or
+without --partial.
 
 --sort takes a column: ` + traceColumnNames() + `.
 Without it the rows with the most memory come first, then those with the most time.`,
@@ -40,10 +48,9 @@ Without it the rows with the most memory come first, then those with the most ti
 		RunE: func(cmd *cobra.Command, args []string) error { return runTrace(cmd, o, args[0]) },
 	}
 	flags := cmd.Flags()
-	o.rows.n = tableRows
-	flags.BoolVar(&o.json, "json", false, "print JSON")
-	flags.VarP(&o.rows, "rows", "n", "at most `N` rows, 0 for all (default 20)")
-	flags.StringVar(&o.colour, "color", "auto", "`WHEN` to colour the text: auto, always or never")
+	o.register(flags, tableRows, "at most `N` rows, 0 for all (default 20)")
+	flags.Lookup("device").Usage = "memory of device `N` only"
+	flags.Lookup("partial").Usage = "accepted: traces are always read around damage"
 	flags.StringVar(&o.by, "by", "op", "`WHAT` a row is: op, shape, stack, line, module, category or kernel")
 	flags.StringVar(&o.sort, "sort", "", "sort by this `COLUMN`, the largest first")
 	flags.IntVar(&o.depth, "stack-depth", profiler.DefaultStackDepth, "frames that tell rows of --by stack apart")
@@ -64,8 +71,13 @@ func runTrace(cmd *cobra.Command, o *traceOptions, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := o.device.keepMemory(t); err != nil {
+		return inFile(name, err)
+	}
 	table := t.Table(profiler.TableOptions{By: by, StackDepth: o.depth, TorchCompat: o.compat})
+	table.Rows = slices.DeleteFunc(table.Rows, saysNothing)
 	sortBy(table.Rows, o.sort)
+	table.Notes = append(table.Notes, o.moreNotes(t, table)...)
 	for _, n := range table.Notes {
 		u.note(name, n)
 	}
@@ -74,6 +86,46 @@ func runTrace(cmd *cobra.Command, o *traceOptions, name string) error {
 	}
 	_, err = fmt.Fprint(u.out, u.traceText(t, table, o))
 	return err
+}
+
+// keepMemory leaves the memory of the device asked for in a trace.
+func (d deviceFlag) keepMemory(t *profiler.Trace) error {
+	if d == allDevices {
+		return nil
+	}
+	ledgers, err := d.pickLedgers(t.Ledgers())
+	if err != nil {
+		return err
+	}
+	t.KeepMemory(func(e *profiler.MemoryEvent) bool {
+		return slices.ContainsFunc(ledgers, func(l profiler.Ledger) bool { return l.Type == e.Type && l.Device == int(e.Device) })
+	})
+	return nil
+}
+
+// saysNothing reports whether all numbers of a row are zero.
+func saysNothing(r profiler.Row) bool {
+	return !slices.ContainsFunc(traceColumns, func(c traceColumn) bool { return c.value(&r) != 0 })
+}
+
+// moreNotes are notes on a table that depend on what was asked for.
+func (o *traceOptions) moreNotes(t *profiler.Trace, table profiler.Table) []string {
+	stacks := slices.ContainsFunc(table.Rows, func(r profiler.Row) bool { return len(r.Stack) > 0 })
+	switch {
+	case o.compat && table.By == profiler.ByStack && !stacks && len(table.Rows) > 0:
+		return []string{"no operator carries its stack, so --torch-compat has none: record with with_stack=True and experimental_config=_ExperimentalConfig(verbose=True), or leave --torch-compat out"}
+	case table.By == profiler.ByCategory:
+		return assumedNote(t.Categorize())
+	}
+	return nil
+}
+
+// assumedNote says how much memory has its category by assumption alone.
+func assumedNote(c profiler.Categories) []string {
+	if n := c.AssumedBytes(); n > 0 {
+		return []string{units.Bytes(n) + " from before the trace are never freed in it: their category is assumed"}
+	}
+	return nil
 }
 
 // check checks the options, before a large file is read for nothing.
@@ -101,6 +153,9 @@ func (u *ui) openTrace(name string) (*profiler.Trace, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := refuseTimeline(f, name); err != nil {
+		return nil, err
+	}
 	return u.readTrace(f, name)
 }
 

@@ -24,7 +24,7 @@ var traceColumns = []traceColumn{
 	{"allocated", "allocated", func(r *profiler.Row) int64 { return r.Allocated }, units.Bytes, true, 9},
 	{"freed", "freed", func(r *profiler.Row) int64 { return r.Freed }, units.Bytes, true, 8},
 	{"peak", "peak", func(r *profiler.Row) int64 { return r.Peak }, units.Bytes, false, 6},
-	{"kept", "kept", func(r *profiler.Row) int64 { return r.Kept }, units.Bytes, false, 5},
+	{"kept", "kept, sum", func(r *profiler.Row) int64 { return r.Kept }, units.Bytes, false, 5},
 	{"self-device-memory", "self dev mem", func(r *profiler.Row) int64 { return r.SelfDeviceMemory }, units.Bytes, true, 4},
 	{"device-memory", "device mem", func(r *profiler.Row) int64 { return r.DeviceMemory }, units.Bytes, false, 3},
 	{"self-cpu-memory", "self CPU mem", func(r *profiler.Row) int64 { return r.SelfCPUMemory }, units.Bytes, true, 4},
@@ -72,6 +72,20 @@ func sortBy(rows []profiler.Row, column string) {
 	}
 }
 
+// headOf is what a column is called in a table. By category peak and kept are
+// what was there at the peak and at the end.
+func headOf(c traceColumn, by profiler.By) traceColumn {
+	if by == profiler.ByCategory {
+		switch c.name {
+		case "peak":
+			c.head, c.sums = "at peak", true
+		case "kept":
+			c.head, c.sums = "at end", true
+		}
+	}
+	return c
+}
+
 // nonZero are the columns that say something in a table.
 func nonZero(table profiler.Table) []traceColumn {
 	var list []traceColumn
@@ -80,7 +94,7 @@ func nonZero(table profiler.Table) []traceColumn {
 			continue // all the same: a kernel calls nothing
 		}
 		if slices.ContainsFunc(table.Rows, func(r profiler.Row) bool { return c.value(&r) != 0 }) {
-			list = append(list, c)
+			list = append(list, headOf(c, table.By))
 		}
 	}
 	return list

@@ -37,6 +37,8 @@ type traceTable struct {
 	Rows              []traceRow    `json:"rows"`
 	Unattributed      int64         `json:"unattributed_bytes"`
 	UnattributedFreed int64         `json:"unattributed_freed_bytes"`
+	UnattributedNet   int64         `json:"unattributed_device_net_bytes"`
+	UnattributedCPU   int64         `json:"unattributed_cpu_net_bytes"`
 	Notes             []string      `json:"notes,omitempty"`
 }
 
@@ -83,7 +85,8 @@ func (o *traceOptions) traceJSON(t *profiler.Trace, table profiler.Table) traceT
 	out := traceTable{
 		File: t.Source.Name, Partial: tracePartial(t), Repaired: t.Repaired, Repairs: traceRepairs(t),
 		By: table.By.String(), TorchCompat: o.compat, AllRows: len(table.Rows), Rows: []traceRow{},
-		Unattributed: table.Unattributed, UnattributedFreed: table.UnattributedFreed, Notes: table.Notes,
+		Unattributed: table.Unattributed, UnattributedFreed: table.UnattributedFreed,
+		UnattributedNet: table.UnattributedDevice, UnattributedCPU: table.UnattributedCPU, Notes: table.Notes,
 	}
 	shown := table.Rows[:o.rows.limit(len(table.Rows))]
 	for i := range shown {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/snapview/snapview/internal/input"
@@ -21,6 +20,8 @@ type traceStatsJSON struct {
 	Devices  []traceDevice `json:"devices"`
 	Kernels  traceKernels  `json:"kernels"`
 	Events   int           `json:"events"`
+
+	Timeline *traceAgreement `json:"timeline,omitempty"` // only with --timeline
 }
 
 // traceDevice is the memory of a device over a trace.
@@ -46,7 +47,7 @@ type traceKernels struct {
 }
 
 // traceStats answers stats for a trace.
-func (u *ui) traceStats(f *input.File, name string, o *options) error {
+func (u *ui) traceStats(f *input.File, name string, o *statsOptions) error {
 	t, err := u.readTrace(f, name)
 	if err != nil {
 		return err
@@ -55,11 +56,21 @@ func (u *ui) traceStats(f *input.File, name string, o *options) error {
 	if err != nil {
 		return inFile(name, err)
 	}
+	agreed, err := u.compareTimeline(t, o)
+	if err != nil {
+		return err
+	}
 	shown := ledgers[:o.rows.limit(len(ledgers))]
 	if o.json {
-		return writeJSON(u.out, traceStatsOf(t, shown))
+		out := traceStatsOf(t, shown)
+		out.Timeline = agreed
+		return writeJSON(u.out, out)
 	}
-	_, err = fmt.Fprint(u.out, u.traceStatsText(t, shown, len(ledgers)-len(shown)))
+	text := u.traceStatsText(t, shown, len(ledgers)-len(shown))
+	if agreed != nil {
+		text += "\n" + u.agreementText(agreed)
+	}
+	_, err = fmt.Fprint(u.out, text)
 	return err
 }
 
@@ -107,7 +118,7 @@ func traceStatsOf(t *profiler.Trace, ledgers []profiler.Ledger) traceStatsJSON {
 func (u *ui) traceStatsText(t *profiler.Trace, ledgers []profiler.Ledger, more int) string {
 	var b strings.Builder
 	b.WriteString(u.tracePartialLine(t) + traceLine(t) + "\n")
-	start := firstMemory(t)
+	start, _ := t.Span()
 	for _, l := range ledgers {
 		b.WriteString("\n" + u.style(bold, ledgerName(l)) + "\n" + u.ledgerTable(l, start))
 	}
@@ -115,7 +126,7 @@ func (u *ui) traceStatsText(t *profiler.Trace, ledgers []profiler.Ledger, more i
 		b.WriteString("\n" + ellipsis + " " + plural(more, "more device") + "\n")
 	}
 	if len(t.Memory) == 0 {
-		b.WriteString("\nno memory events: record with profile_memory=True\n")
+		b.WriteString("\n" + noMemoryEvents + "\n")
 	}
 	count, time := t.KernelTotals()
 	fmt.Fprintf(&b, "\nkernels: %s", units.Count(count))
@@ -162,14 +173,8 @@ func (u *ui) ledgerTable(l profiler.Ledger, start int64) string {
 	return text
 }
 
-// firstMemory is the time of the first memory event, ns.
-func firstMemory(t *profiler.Trace) int64 {
-	first := int64(math.MaxInt64)
-	for i := range t.Memory {
-		first = min(first, t.Memory[i].Time)
-	}
-	return first
-}
+// noMemoryEvents is said where a trace cannot answer about memory.
+const noMemoryEvents = "the trace has no memory events: record it with profile_memory=True"
 
 // recordedWith lists the options of the profiler that the trace was made with.
 func recordedWith(t *profiler.Trace) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -23,7 +24,7 @@ func (u *ui) traceText(t *profiler.Trace, table profiler.Table, o *traceOptions)
 	b.WriteString(u.tracePartialLine(t))
 	title := "by " + table.By.String()
 	if o.compat {
-		title += ", as key_averages() counts"
+		title += ", as key_averages() counts: sums are no ledger"
 	}
 	b.WriteString(u.style(bold, traceLine(t)+", "+title) + "\n")
 	if len(table.Rows) == 0 {
@@ -38,7 +39,7 @@ func (u *ui) traceText(t *profiler.Trace, table profiler.Table, o *traceOptions)
 	columns := fitColumns(nonZero(table), table.Rows, o.sort, u.width)
 	if table.By == profiler.ByStack {
 		b.WriteString(u.traceStacks(rows, columns))
-		fmt.Fprintf(&b, "\n%s\n", u.style(bold, traceTotal(rows, hidden)))
+		b.WriteString("\n" + u.traceClosing(table, rows, hidden, columns))
 		return b.String()
 	}
 	b.WriteString(u.traceRows(table, rows, hidden, columns))
@@ -53,17 +54,41 @@ func (u *ui) traceRows(table profiler.Table, rows, hidden []profiler.Row, column
 	for i := range rows {
 		w.row(append(traceCells(columns, &rows[i]), traceName(&rows[i], room))...)
 	}
+	u.closeTrace(w, table, rows, hidden, columns, room)
+	return w.String()
+}
+
+// traceClosing is the closing lines alone, over the columns that have a sum.
+func (u *ui) traceClosing(table profiler.Table, rows, hidden []profiler.Row, columns []traceColumn) string {
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c traceColumn) bool { return !c.sums })
+	w := newTable(traceAlignments(columns)...)
+	w.header(append(traceHeads(columns), "")...)
+	u.closeTrace(w, table, rows, hidden, columns, u.width-columnsWidth(columns, table.Rows))
+	return w.String()
+}
+
+// closeTrace adds what is hidden, what no operator did, and the sums of all,
+// which are those of the ledger.
+func (u *ui) closeTrace(w *textTable, table profiler.Table, rows, hidden []profiler.Row, columns []traceColumn, room int) {
 	if len(hidden) > 0 {
 		w.row(append(traceSums(columns, hidden), ellipsis+" "+plural(len(hidden), "more row"))...)
 	}
-	if table.Unattributed != 0 || table.UnattributedFreed != 0 {
-		outside := profiler.Row{Allocated: table.Unattributed, Freed: table.UnattributedFreed}
+	all := table.Rows[:len(table.Rows):len(table.Rows)]
+	outside := outsideRow(&table)
+	if slices.ContainsFunc(columns, func(c traceColumn) bool { return c.value(&outside) != 0 }) {
 		w.row(append(traceSums(columns, []profiler.Row{outside}), cutRight("(outside of every operator)", room))...)
-		hidden = append(hidden[:len(hidden):len(hidden)], outside)
+		all = append(all, outside)
 	}
-	all := append(rows[:len(rows):len(rows)], hidden...)
-	w.row(append(traceSums(columns, all), u.style(bold, traceTotal(rows, table.Rows[len(rows):])))...)
-	return w.String()
+	w.row(append(traceSums(columns, all), u.style(bold, traceTotal(rows, hidden)))...)
+}
+
+// outsideRow is the memory that was allocated and freed outside of every
+// operator.
+func outsideRow(table *profiler.Table) profiler.Row {
+	return profiler.Row{
+		Allocated: table.Unattributed, Freed: table.UnattributedFreed,
+		SelfDeviceMemory: table.UnattributedDevice, SelfCPUMemory: table.UnattributedCPU,
+	}
 }
 
 func traceTotal(rows, hidden []profiler.Row) string {
