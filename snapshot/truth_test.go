@@ -80,7 +80,7 @@ func wantHistory(folder string) snapshot.HistoryState {
 		return snapshot.HistoryNone
 	case "stateonly":
 		return snapshot.HistoryStateOnly
-	case "ring", "tv_gpt":
+	case "ring", "tv_gpt", "extra_late", "extra_late_sgd", "extra_ring":
 		return snapshot.HistoryTruncated
 	}
 	return snapshot.HistoryComplete
