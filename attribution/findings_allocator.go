@@ -1,0 +1,175 @@
+package attribution
+
+import (
+	"fmt"
+
+	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/snapshot"
+)
+
+// workspaces finds scratch of cuBLAS.
+func workspaces(l *look) []Finding {
+	held := l.where(func(i int32, a *snapshot.Allocation) bool { return l.category(i) == Workspace })
+	if len(held) == 0 {
+		return nil
+	}
+	f := l.charge(Finding{
+		ID: "workspaces", Title: "cuBLAS workspaces", UpperBound: true, Confidence: l.confidence(held),
+		Why: "PyTorch gives each cuBLAS handle one workspace per stream and keeps it: one for the main thread, one for the autograd thread. Smaller ones may make matrix products slower.",
+		Do:  "Set CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 (8.1 MiB each; :0:0 for none), or call torch._C._cuda_clearCublasWorkspaces() before the peak.",
+	}, held)
+	f.Evidence = fmt.Sprintf("%s alive all along, of the size and at the place of a cuBLAS workspace.", count(len(held), "allocation"))
+	return []Finding{f}
+}
+
+// confidence is the lowest of the labels that a finding rests on.
+func (l *look) confidence(held []int32) float32 {
+	lowest := float32(1)
+	for _, i := range held {
+		lowest = min(lowest, l.Labels[i].Confidence)
+	}
+	return lowest
+}
+
+// graphPools finds memory of private pools that only CUDA graphs can use.
+func graphPools(l *look) []Finding {
+	var reserved, free int64
+	pools := map[uint16]bool{}
+	f := Finding{
+		ID: "private_pools", Title: "Private pools hold memory that nothing else can use", Reserved: true, UpperBound: true, Confidence: .95,
+		Why: "A CUDA graph replays into fixed addresses, so its pool keeps all it ever needed, and other allocations cannot use what is free there.",
+		Do:  "Capture the largest graph first and let the others share its pool (pool=graph.pool()); drop graphs that are no longer replayed.",
+	}
+	d := l.Timeline.Device
+	var most int64
+	for i := range d.Segments {
+		s := &d.Segments[i]
+		if s.Pool == 0 {
+			continue
+		}
+		reserved += s.Total
+		pools[s.Pool] = true
+		for _, b := range d.SegmentBlocks(i) {
+			if b.State == snapshot.Inactive {
+				free += b.Size
+			}
+		}
+		if s.Total > most {
+			most = s.Total
+			l.at(&f, s.Stack)
+		}
+	}
+	if reserved == 0 {
+		return nil
+	}
+	f.Bytes = free
+	f.Evidence = fmt.Sprintf("Segments of %s come to %s when dumped, and %s of that is free.", count(len(pools), "private pool"), units.Bytes(reserved), units.Bytes(free))
+	return []Finding{f}
+}
+
+// pendingFrees finds memory that the program gave back and a stream still uses.
+func pendingFrees(l *look) []Finding {
+	held := l.where(func(_ int32, a *snapshot.Allocation) bool {
+		return int(a.FreeRequested) <= l.moment.Event
+	})
+	atEnd := len(held) == 0
+	if atEnd {
+		for i := range l.Timeline.Allocations {
+			if b := l.Timeline.Allocations[i].Block; b >= 0 && l.Timeline.Device.Blocks[b].State == snapshot.PendingFree {
+				held = append(held, int32(i))
+			}
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	f := l.charge(Finding{
+		ID: "pending_frees", Reserved: atEnd, Title: "Freed memory waits for a stream", UpperBound: true, Confidence: .95,
+		Why: "A tensor marked with record_stream can be reused only when the work queued on that stream is done.",
+		Do:  "Let the consuming stream wait (event.wait) and free the tensor there, or limit how far that stream runs ahead, instead of record_stream.",
+	}, held)
+	when := "at the peak"
+	if atEnd {
+		when = "when dumped"
+	}
+	f.Evidence = fmt.Sprintf("%s had been given back by the program and could not be used again %s.", count(len(held), "block"), when)
+	return []Finding{f}
+}
+
+// roundingWaste tells what rounding costs at the end, from a fiftieth of what
+// is allocated.
+func roundingWaste(l *look) []Finding {
+	if l.stats.RoundingWaste*50 < l.stats.Allocated {
+		return nil
+	}
+	f := Finding{
+		ID: "rounding", Title: "Rounding of block sizes", Reserved: true, UpperBound: true, Confidence: 1, Bytes: l.stats.RoundingWaste,
+		Why: "Blocks are larger than what was asked for: by rounding to 512 bytes, by roundup_power2_divisions, or because the rest of a large block is not split off.",
+		Do:  "Batch many small tensors into one; with roundup_power2_divisions set, choose more divisions.",
+	}
+	var most int64
+	for i := range l.Timeline.Device.Blocks {
+		if b := &l.Timeline.Device.Blocks[i]; b.State == snapshot.Allocated && b.Size-b.Requested > most {
+			most = b.Size - b.Requested
+			l.at(&f, b.Stack)
+		}
+	}
+	f.Evidence = fmt.Sprintf("%s are allocated for %s requested, when dumped.", units.Bytes(l.stats.Allocated), units.Bytes(l.stats.Allocated-l.stats.RoundingWaste))
+	return []Finding{f}
+}
+
+// splitGaps finds fragmentation: free blocks between used ones, from a tenth of
+// what is reserved. Each is charged to the used blocks beside it, which keep
+// its segment from being returned.
+func splitGaps(l *look) []Finding {
+	if l.stats.InactiveSplit*10 < l.stats.Reserved || l.stats.InactiveSplit == 0 {
+		return nil
+	}
+	f := Finding{
+		ID: "split_gaps", Title: "Free memory is stuck between used blocks", Reserved: true, UpperBound: true, Confidence: .95, Bytes: l.stats.InactiveSplit,
+		Why: "Gaps serve only requests that fit them, and empty_cache() cannot return a segment while one block in it is used.",
+		Do:  "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; where that is not possible, free what the named line keeps, or allocate it first.",
+	}
+	id, pinned := l.pinner()
+	l.at(&f, id)
+	f.Evidence = fmt.Sprintf("%s of %s reserved are inactive split blocks when dumped; blocks of this line lie beside %s of them.",
+		units.Bytes(l.stats.InactiveSplit), units.Bytes(l.stats.Reserved), units.Bytes(pinned))
+	return []Finding{f}
+}
+
+// pinner returns a stack of the line that has most free bytes beside its
+// blocks, and these bytes.
+func (l *look) pinner() (snapshot.StackID, int64) {
+	d := l.Timeline.Device
+	beside := map[snapshot.FrameID]int64{}
+	var best snapshot.StackID
+	var most int64
+	add := func(b *snapshot.Block, free int64) {
+		p := ^snapshot.FrameID(0) // memory without a line
+		if x := l.stack(b.Stack); x.place {
+			p = x.line
+		}
+		if beside[p] += free; beside[p] > most {
+			most, best = beside[p], b.Stack
+		}
+	}
+	for i := range d.Segments {
+		if d.Segments[i].Expandable {
+			continue
+		}
+		blocks := d.SegmentBlocks(i)
+		for j := range blocks {
+			if blocks[j].State != snapshot.Inactive {
+				continue
+			}
+			before, after := j > 0, j+1 < len(blocks)
+			if before {
+				add(&blocks[j-1], blocks[j].Size)
+			}
+			if after && !(before && *l.stack(blocks[j-1].Stack) == *l.stack(blocks[j+1].Stack)) {
+				add(&blocks[j+1], blocks[j].Size)
+			}
+		}
+	}
+	return best, most
+}
