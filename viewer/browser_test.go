@@ -139,7 +139,7 @@ func (p *browserPage) quiet() {
 	}
 }
 
-const visibleRows = `Array.from(document.querySelectorAll("#d0-peak .rows tbody tr")).filter(r => !r.hidden).map(r => r.cells[3].textContent.replace("copy", "").split(":")[0] + "|" + r.dataset.bytes).join(" ")`
+const visibleRows = `Array.from(document.querySelectorAll("#d0-peak .rows tbody tr")).filter(r => !r.hidden).map(r => Array.from(r.cells[3].querySelectorAll(".dir, .base, .special")).map(e => e.textContent).join("").split(":")[0] + "|" + r.dataset.bytes).join(" ")`
 
 func TestBrowser(t *testing.T) {
 	p := openPage(t, fakeSnapshot(), 1280)

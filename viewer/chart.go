@@ -14,8 +14,13 @@ import (
 //
 // The option is marshalled by encoding/json, which escapes what could end a
 // script element; go-echarts' own renderer does not.
-func curveChart(id string, pts []CurvePoint, hasTime bool) (json.RawMessage, error) {
-	return lineChart(id, pts, [2]string{"requested", "reserved"}, curveRows(pts, hasTime))
+//
+// With layers, a row goes on with the bytes of each category, from which the
+// script makes areas.
+func curveChart(id string, pts []CurvePoint, hasTime bool, layers int) (json.RawMessage, error) {
+	rows := curveRows(pts, hasTime)
+	addCategories(rows, pts, min(layers, maxLayers))
+	return lineChart(id, pts, [2]string{"requested", "reserved"}, rows)
 }
 
 // lineChart draws two lines over rows of event, time in µs, and the lines'
@@ -62,6 +67,15 @@ func curveRows(pts []CurvePoint, hasTime bool) [][]int64 {
 		}
 	}
 	return rows
+}
+
+// addCategories appends the bytes of each category to the rows of a data set.
+func addCategories(rows [][]int64, pts []CurvePoint, layers int) {
+	for i, p := range pts {
+		bytes := make([]int64, layers)
+		copy(bytes, p.Categories)
+		rows[i] = append(rows[i], bytes...)
+	}
 }
 
 func curveMax(pts []CurvePoint) int64 {

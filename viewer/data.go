@@ -10,6 +10,7 @@ import (
 const (
 	maxDevices    = 16    // devices drawn in full
 	maxPoints     = 4000  // points of memory curves
+	maxLayered    = 1600  // likewise, when each has a number per category
 	maxBlocks     = 8000  // blocks of segment maps
 	maxFlameNodes = 6000  // nodes of flame graphs
 	maxRows       = 400   // rows of tables
@@ -29,6 +30,8 @@ type pageData struct {
 	Frames  [][4]int32    `json:"frames"` // function, file, line, kind
 	Stacks  stackTree     `json:"stacks"`
 	Devices []*deviceData `json:"devices"`
+
+	Categories []string `json:"categories,omitempty"` // names of mapGroup.Category
 
 	Flames map[string]flame `json:"flames,omitempty"` // of the whole file, by name
 }
@@ -96,6 +99,7 @@ type mapGroup struct {
 	Size      []int64 `json:"size"`
 	Requested []int64 `json:"requested"`
 	State     []int   `json:"state"`
+	Category  []int   `json:"category,omitempty"` // colour, -1 for none; absent when nothing is classified
 	Count     []int   `json:"count"`
 	Line      []int32 `json:"line"`  // frame, -1 for none
 	Stack     []int32 `json:"stack"` // node, 0 for none
@@ -219,6 +223,12 @@ func (b *builder) segmentMap(groups []segGroup) *mapData {
 		return nil
 	}
 	m := &mapData{}
+	classified := anyCategory(groups)
+	if classified && b.data.Categories == nil {
+		for _, c := range layerOrder {
+			b.data.Categories = append(b.data.Categories, categoryText(c.String()))
+		}
+	}
 	for _, g := range groups {
 		d := mapGroup{Label: b.texts.name(g.label()), Mark: g.Pool != "" || g.Expandable}
 		for _, s := range g.Segments {
@@ -230,6 +240,9 @@ func (b *builder) segmentMap(groups []segGroup) *mapData {
 				d.Requested = append(d.Requested, bl.Requested)
 				d.State = append(d.State, int(bl.State))
 				d.Count = append(d.Count, bl.Count)
+				if classified {
+					d.Category = append(d.Category, categoryIndex(bl.Category))
+				}
 				line, stack := int32(-1), int32(0)
 				if bl.State < InactiveSplit {
 					line, stack = b.line(bl.Stack), b.stack(bl.Stack)
@@ -244,6 +257,20 @@ func (b *builder) segmentMap(groups []segGroup) *mapData {
 		m.Groups = append(m.Groups, d)
 	}
 	return m
+}
+
+// anyCategory reports whether a block says what it is for.
+func anyCategory(groups []segGroup) bool {
+	for _, g := range groups {
+		for _, s := range g.Segments {
+			for i := range s.Blocks {
+				if s.Blocks[i].Category != "" {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // label names a group for people.

@@ -89,8 +89,38 @@ func fakeDevice() Device {
 	}
 	d.Failure = &Failure{Event: 8, Of: 2, Asked: 2 << 30, Reserved: 64 * mib, Requested: 35 * mib, DeviceFree: 1 << 30}
 	d.Moments = append(d.Moments, Moment{Name: "oom", Title: "At the out-of-memory", Point: Point{8, 8000, 35 * mib}, Total: 35 * mib, Rows: []Row{{Frame: native, Bytes: 35 * mib, Count: 5, Stack: 1}}})
+	fakePurpose(&d)
 	d.Verdict = summarize(&d)
 	return d
+}
+
+// fakePurpose says what the memory of a fake device is for: parameters of 4 MiB,
+// a little that is unknown, and activations.
+func fakePurpose(d *Device) {
+	const mib = 1 << 20
+	d.Categories = []string{"parameter", "activation", "unknown"}
+	d.CategoryNote = "Categories are inferred."
+	d.PeakPhase = "backward of step 2"
+	for i := range d.Curve {
+		p := &d.Curve[i]
+		p.Categories = []int64{4 * mib, max(0, p.Requested-5*mib), min(mib, p.Requested-4*mib)}
+	}
+	split := func(m *Moment) {
+		m.Parts = []Part{{Category: "parameter", Bytes: 4 * mib}, {Category: "activation", Bytes: m.Total - 5*mib}, {Category: "unknown", Bytes: mib}}
+	}
+	split(&d.Moments[0])
+	split(&d.Moments[1])
+	d.Moments[0].Rows[0].Parts = []Part{{"activation", 39 * mib, "made by a forward & kept", .93}, {"unknown", mib, "nothing tells", .2}}
+	d.Moments[0].Rows[2].Parts = []Part{{"parameter", 4*mib - 1, "older <than> the history", .8}}
+	d.Segments[0].Blocks[0].Category = "activation"
+	d.Segments[3].Blocks[0].Category = "parameter"
+	d.Marks = append(d.Marks, Mark{Kind: MarkPhase, Label: "backward of step 2", Event: 5, End: 9, Time: 5000, Till: 9000})
+	d.Findings = []Advice{
+		{Frame: forward, Title: "Scores are written out", Why: "They are large.", Do: "Call <another> function.", Evidence: "3 tensors are alive.", Bytes: 20 * mib, UpperBound: true, Confidence: .9},
+		{Frame: Frame{Function: "(autograd thread)", Kind: SpecialFrame}, Title: "Gaps", Why: "They are free.", Do: "Close them.", Evidence: "gaps of 10 MiB.", Bytes: 10 * mib, Reserved: true, Confidence: 1},
+		{Frame: linear, Title: "A copy", Why: "It is one.", Do: "Nothing.", Evidence: "1 copy.", Bytes: mib, Info: true, Confidence: .5},
+		{Frame: linear, Title: "A fourth", Why: "It is small.", Do: "Nothing.", Evidence: "1 block.", Bytes: mib / 2, Confidence: .5},
+	}
 }
 
 // hugeSnapshot is larger than anything that must fit: a million points, long
@@ -121,13 +151,23 @@ func hugeSnapshot(devices int) Snapshot {
 func hugeDevice(n int, name func(int) string) Device {
 	d := Device{Name: name(n), Short: name(n), HasTime: true, Stats: Stats{Events: 1 << 20, Reserved: 1 << 40}}
 	d.History = History{State: "complete", Peak: Point{777, 777, 1 << 40}}
+	for _, k := range layerOrder {
+		d.Categories = append(d.Categories, k.String())
+	}
 	for i := range 1 << 20 {
-		d.Curve = append(d.Curve, CurvePoint{i, int64(i) * 1e6, int64(i*7919%1000003) << 20, 1 << 40})
+		p := CurvePoint{Event: i, Time: int64(i) * 1e6, Requested: int64(i*7919%1000003) << 20, Reserved: 1 << 40}
+		for range layerOrder {
+			p.Categories = append(p.Categories, p.Requested/int64(len(layerOrder)))
+		}
+		d.Curve = append(d.Curve, p)
+	}
+	for i := range 1000 {
+		d.Findings = append(d.Findings, Advice{Frame: Frame{File: name(i), Function: name(i)}, Title: name(i), Why: name(i), Do: name(i), Evidence: name(i), Bytes: 1 << 30})
 	}
 	root := &Flame{Bytes: 1 << 40, Count: 1 << 20}
 	m := Moment{Name: "peak", Title: "At the peak", Total: 1 << 40, Flame: root}
 	for i := range 20000 {
-		m.Rows = append(m.Rows, Row{Frame: Frame{File: name(i), Function: name(i + 1), Line: int32(i)}, Bytes: 1 << 20, Count: 1, Stack: uint32(i + 1)})
+		m.Rows = append(m.Rows, Row{Frame: Frame{File: name(i), Function: name(i + 1), Line: int32(i)}, Bytes: 1 << 20, Count: 1, Stack: uint32(i + 1), Parts: []Part{{name(i), 1 << 19, name(i), 1}, {name(i), 1 << 19, name(i), 1}}})
 		root.Children = append(root.Children, &Flame{Frame: Frame{File: name(i), Function: name(i), Line: 1}, Bytes: 1 << 20, Count: 1})
 	}
 	end := m
@@ -138,12 +178,12 @@ func hugeDevice(n int, name func(int) string) Device {
 	for i := range 20000 {
 		seg := Segment{Addr: uint64(i) << 30, Bytes: 1 << 30, Pool: name(i % 100), Stream: units.Exact(int64(i % 7))}
 		for j := range 8 {
-			seg.Blocks = append(seg.Blocks, Block{Size: 1 << 27, Requested: 1 << 27, Stack: uint32(i%3000 + 1), State: BlockState(j % int(numStates))})
+			seg.Blocks = append(seg.Blocks, Block{Size: 1 << 27, Requested: 1 << 27, Stack: uint32(i%3000 + 1), State: BlockState(j % int(numStates)), Category: layerOrder[i%len(layerOrder)].String()})
 		}
 		d.Segments = append(d.Segments, seg)
 	}
 	for i := range 1000 {
-		d.Marks = append(d.Marks, Mark{Kind: "range", Label: name(i), Event: i, End: i + 10})
+		d.Marks = append(d.Marks, Mark{Kind: "range", Label: name(i), Event: i, End: i + 10}, Mark{Kind: MarkPhase, Label: name(i), Event: i, End: i + 10})
 	}
 	return d
 }

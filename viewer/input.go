@@ -76,7 +76,14 @@ type Device struct {
 	Segments []Segment
 	Failure  *Failure // the last allocation that failed; nil when none did
 	Verdict  Verdict
-	Duration int64 // µs from the first to the last event
+
+	// What the memory is for. Categories name the layers of the curve, from the
+	// bottom; nil when nothing is classified.
+	Categories   []string
+	CategoryNote string   // on what the categories rest
+	PeakPhase    string   // "backward of step 2"; "" when not known
+	Findings     []Advice // most bytes first
+	Duration     int64    // µs from the first to the last event
 }
 
 // Idle reports whether there is nothing to show of the device.
@@ -149,6 +156,7 @@ type CurvePoint struct {
 	Event               int
 	Time                int64 // µs since the first event
 	Requested, Reserved int64
+	Categories          []int64 // by Device.Categories; sums to Requested
 }
 
 // Mark is a moment or range worth marking on the curve.
@@ -167,6 +175,7 @@ const (
 	MarkAnnotate MarkKind = "annotate" // the program annotated the history
 	MarkRange    MarkKind = "range"    // a named range of the program (record_function)
 	MarkSnapshot MarkKind = "snapshot" // a snapshot was taken
+	MarkPhase    MarkKind = "phase"    // a forward, backward or optimizer step
 )
 
 // Moment is the live set at one moment, folded.
@@ -175,16 +184,39 @@ type Moment struct {
 	Title string // "At the peak"
 	Point Point
 	Total int64
-	Rows  []Row // sorted by bytes, descending
+	Parts []Part // by category, in the order of Device.Categories
+	Rows  []Row  // sorted by bytes, descending
 	Flame *Flame
+}
+
+// Part is the bytes of one category.
+type Part struct {
+	Category   string
+	Bytes      int64
+	Evidence   string  // a phrase; "" for a sum over several kinds of evidence
+	Confidence float32 // 0 to 1, with Evidence
+}
+
+// Advice is something that costs memory and can be changed.
+type Advice struct {
+	Frame                    // the line; a Frame without File when it has none
+	Title, Why, Do, Evidence string
+	Bytes                    int64
+	Reserved                 bool // bytes nobody uses, not part of the peak
+	UpperBound               bool // at most Bytes are freed
+	Info                     bool // worth knowing rather than to be changed
+	Confidence               float32
 }
 
 // Row is one row of "who holds the memory".
 type Row struct {
 	Frame
-	Bytes int64
-	Count int
-	Stack uint32 // the heaviest stack of the row
+	rawFile, rawFunction string // as in the file, to find the row again
+	rawLine              int32
+	Bytes                int64
+	Count                int
+	Stack                uint32 // the heaviest stack of the row
+	Parts                []Part // what its memory is for, most bytes first
 }
 
 // Flame is a tree of bytes by stack, outermost frame at the root.
@@ -212,6 +244,7 @@ type Block struct {
 	Stack           uint32
 	State           BlockState
 	Unnamed         string // what to call it when its stack names no line, as in the tables
+	Category        string // what it is for; "" when not classified
 }
 
 // BlockState is what a block is used for.

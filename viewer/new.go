@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/snapview/snapview/attribution"
 	"github.com/snapview/snapview/snapshot"
 )
 
@@ -19,6 +20,10 @@ type Options struct {
 	// Timeline returns the replayed history of a device. It lets a caller
 	// that has replayed already share the result; nil replays here.
 	Timeline func(*snapshot.Device) *snapshot.Timeline
+
+	// Classify returns what the memory of a timeline is for, for the same
+	// reason; nil classifies here.
+	Classify func(*snapshot.Timeline) *attribution.Classification
 }
 
 // NewSnapshot gathers the results a report shows: it calls the analysis of
@@ -26,6 +31,9 @@ type Options struct {
 func NewSnapshot(s *snapshot.Snapshot, o Options) Snapshot {
 	if o.Timeline == nil {
 		o.Timeline = s.Timeline
+	}
+	if o.Classify == nil {
+		o.Classify = func(t *snapshot.Timeline) *attribution.Classification { return attribution.Classify(s, t) }
 	}
 	out := Snapshot{
 		Name: s.Source.Name, Bytes: s.Source.Bytes, Version: o.Version,
@@ -75,9 +83,10 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 	case t.OpenEnd:
 		end, peak = "At the last event read", "At the highest point read"
 	}
+	points := share(maxLayered, devices, 100)
 	if out.History.Known() {
-		for _, p := range t.Curve(share(maxPoints, devices, 200)) {
-			out.Curve = append(out.Curve, CurvePoint{p.Event, c.since(p.Time), p.Requested, p.Reserved})
+		for _, p := range t.Curve(points) {
+			out.Curve = append(out.Curve, CurvePoint{Event: p.Event, Time: c.since(p.Time), Requested: p.Requested, Reserved: p.Reserved})
 		}
 		if n := len(out.Curve); n > 0 {
 			out.History.Last, out.History.LastReserved = out.Curve[n-1].Requested, out.Curve[n-1].Reserved
@@ -91,6 +100,9 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 		out.addMoment(s, t, "oom", "At the out-of-memory", devices, c)
 	}
 	out.Segments = newSegments(s, t)
+	if d != s.Host && len(t.Allocations) > 0 {
+		out.addPurpose(o.Classify(t), points, c)
+	}
 	out.Verdict = summarize(&out)
 	return out
 }
@@ -130,7 +142,7 @@ func (d *Device) addMoment(s *snapshot.Snapshot, t *snapshot.Timeline, spec, tit
 	}
 	out := Moment{Name: spec, Title: title, Point: Point{Event: m.Event, Time: c.since(m.Time), Bytes: table.Total}, Total: table.Total}
 	for _, r := range table.Rows {
-		out.Rows = append(out.Rows, Row{Frame: newFrame(r.File, r.Function, r.Line), Bytes: r.Bytes, Count: r.Count, Stack: uint32(r.Stack)})
+		out.Rows = append(out.Rows, Row{Frame: newFrame(r.File, r.Function, r.Line), rawFile: r.File, rawFunction: r.Function, rawLine: r.Line, Bytes: r.Bytes, Count: r.Count, Stack: uint32(r.Stack)})
 	}
 	out.Flame = newFlame(s.Flame(t, m, share(maxFlameNodes, maxMoments*devices, 150)))
 	d.Moments = append(d.Moments, out)

@@ -59,7 +59,12 @@ type deviceView struct {
 	CurveNote       string
 	PeakText        string
 	MarkKeys        []markKey
-	When            string // the state of the segments: "at the end", "when dumped"
+	Layers          []layerView // categories in the curve
+	LayerNote       string
+	Bars            []barView    // what the memory is for, by moment
+	Advice, Top     []adviceView // findings, all and the first
+	MapColours      []layerView  // categories of blocks
+	When            string       // the state of the segments: "at the end", "when dumped"
 	Moments         []momentView
 	Groups          []groupView
 	Accounts        []account
@@ -105,6 +110,7 @@ type rowView struct {
 	Dir, Base, Line   string
 	Place             string // file:line, to copy
 	Tag               string // a word behind the place
+	Class, Evidence   string // colour of the tag, and what it rests on
 	Where             string // instead of a place: "native code", "–"
 	Function          string
 	Node              int32
@@ -282,6 +288,7 @@ func device(d *Device, id string, devices int, b *builder, html *texts) (*device
 	if err := v.addCurve(d, data, devices, b); err != nil {
 		return nil, nil, err
 	}
+	v.addPurpose(d, data, devices, b, html)
 	for i := range d.Moments {
 		v.addMoment(&d.Moments[i], data, devices, b, html)
 		if f := d.Failure; f != nil && f.Of > 1 && d.Moments[i].Name == "oom" {
@@ -300,8 +307,12 @@ func (v *deviceView) addCurve(d *Device, data *deviceData, devices int, b *build
 	if !d.History.Known() || len(d.Curve) == 0 {
 		return nil
 	}
-	pts := reduceCurve(d.Curve, share(maxPoints, devices, 200))
-	chart, err := curveChart(v.ID+"-curve", pts, d.HasTime)
+	limit := share(maxPoints, devices, 200)
+	if len(d.Categories) > 0 {
+		limit = share(maxLayered, devices, 100)
+	}
+	pts := reduceCurve(d.Curve, limit)
+	chart, err := curveChart(v.ID+"-curve", pts, d.HasTime, len(d.Categories))
 	if err != nil {
 		return err
 	}
@@ -317,6 +328,7 @@ func (v *deviceView) addCurve(d *Device, data *deviceData, devices int, b *build
 	}
 	data.Peak = &pointData{peak.Event, peak.Time, peak.Bytes, v.PeakText}
 	v.Static = drawStatic(pts, peak)
+	v.Static.addLayers(pts, d.Categories)
 	v.CurveLabel = fmt.Sprintf("Memory over the events of the history: requested bytes peak at %s %s and are %s at the last event; reserved bytes peak at %s.",
 		units.Bytes(peak.Bytes), peakText(peak), units.Bytes(pts[len(pts)-1].Requested), units.Bytes(d.History.PeakReserved.Bytes))
 	if len(pts) < d.Stats.Events {
@@ -334,6 +346,9 @@ func (v *deviceView) addCurve(d *Device, data *deviceData, devices int, b *build
 func (v *deviceView) addSegments(d *Device, data *deviceData, devices int, b *builder, html *texts) {
 	groups, merged := buildSegmentMap(d.Segments, share(maxBlocks, devices, 250))
 	data.Map = b.segmentMap(groups)
+	if anyCategory(groups) {
+		v.MapColours = mapColours(groups)
+	}
 	if merged > 0 {
 		v.reductions = append(v.reductions, note{"ok", fmt.Sprintf("In the segment map, neighbouring blocks below %s are drawn together by state; their sums are exact.", units.Bytes(merged))})
 	}
@@ -405,6 +420,10 @@ func tableRow(r Row, total, largest int64, t *texts) rowView {
 	}
 	if r.Kind == NativeFrame {
 		row.Where = "native code"
+	}
+	if len(r.Parts) > 0 {
+		row.Tag, row.Class = t.name(partsText(r.Parts)), layerColour(r.Parts[0].Category)
+		row.Evidence = t.name(evidenceText(r.Parts))
 	}
 	if r.File != "" {
 		file := t.name(r.File)

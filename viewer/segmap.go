@@ -38,7 +38,7 @@ type mapSegment struct {
 }
 
 // mapBlock is a drawn block; Count > 1 stands for that many small ones of the
-// same state, and Stack is that of the largest.
+// same state and category, and Stack is that of the largest.
 type mapBlock struct {
 	Block
 	Count   int
@@ -154,7 +154,7 @@ func (g groupStats) Free() int64 {
 func countMerged(groups []rawGroup, cut int64) int {
 	n := 0
 	for _, g := range groups {
-		var run uint8 // states present in the run of small things
+		var run uint64 // kinds present in the run of small things
 		flush := func() {
 			for ; run != 0; run &= run - 1 {
 				n++
@@ -172,7 +172,7 @@ func countMerged(groups []rawGroup, cut int64) int {
 			for i := range s.Blocks {
 				b := &s.Blocks[i]
 				if small || b.Size < cut {
-					run |= 1 << b.State
+					run |= 1 << kindOf(b)
 					continue
 				}
 				flush()
@@ -206,7 +206,7 @@ func mergeSegments(segs []*Segment, cut int64) []mapSegment {
 
 func mergeRun(segs []*Segment, cut int64) mapSegment {
 	m := mapSegment{Addr: segs[0].Addr, Count: len(segs)}
-	var run [numStates]mapBlock
+	var run [numKinds]mapBlock
 	flush := func() {
 		for s := range run {
 			if run[s].Count > 0 {
@@ -223,11 +223,23 @@ func mergeRun(segs []*Segment, cut int64) mapSegment {
 				m.Blocks = append(m.Blocks, mapBlock{Block: b, Count: 1})
 				continue
 			}
-			run[b.State].absorb(b)
+			run[kindOf(&b)].absorb(b)
 		}
 	}
 	flush()
 	return m
+}
+
+// numKinds bounds kindOf: two states in use by category, three of free blocks.
+const numKinds = 2*(1+len(layerOrder)) + 3
+
+// kindOf numbers what is drawn in one colour: used blocks by state and
+// category, free ones by state. Blocks of one kind may be drawn together.
+func kindOf(b *Block) int {
+	if b.State >= InactiveSplit {
+		return int(b.State - InactiveSplit)
+	}
+	return 3 + int(b.State)*(1+len(layerOrder)) + categoryIndex(b.Category) + 1
 }
 
 func (m *mapBlock) absorb(b Block) {

@@ -84,6 +84,24 @@ func drawStatic(pts []CurvePoint, peak Point) *staticCurve {
 	return s
 }
 
+// addLayers draws categories as areas over one another: the sum of all behind,
+// the first in front.
+func (s *staticCurve) addLayers(pts []CurvePoint, layers []string) {
+	layers = layers[:min(len(layers), maxLayers)]
+	if s == nil || len(layers) == 0 {
+		return
+	}
+	few := reduceCurve(pts, svgPoints/2)
+	for top := len(layers); top > 0; top-- {
+		sums := make([]CurvePoint, len(few))
+		for i, p := range few {
+			sums[i] = CurvePoint{Event: p.Event, Requested: sumOf(p.Categories[:min(top, len(p.Categories))])}
+		}
+		s.Layers = append(s.Layers, layerPath{layerColour(layers[top-1]), s.area(sums)})
+	}
+	s.Area = ""
+}
+
 // dAttr is safe: a path holds letters and numbers of our own making only.
 func dAttr(path string) template.HTMLAttr { return template.HTMLAttr(`d="` + path + `"`) }
 

@@ -17,6 +17,7 @@ var markKinds = []struct {
 	{MarkOOM, 32, "out-of-memory", "out of memory"},
 	{MarkAnnotate, 48, "annotation", "annotation by the program"},
 	{MarkRange, 120, "named range", "named range (record_function)"},
+	{MarkPhase, 120, "phase", "phase of a step"},
 	{MarkSnapshot, 24, "snapshot", "a snapshot was taken"},
 }
 

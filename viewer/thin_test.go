@@ -57,7 +57,7 @@ func TestThinIsBoundedAndKeepsBothEnds(t *testing.T) {
 func TestMarksThatFitStay(t *testing.T) {
 	d := fakeDevice()
 	drawn, legend, left := thinMarks(d.Marks, 1)
-	if len(drawn) != len(d.Marks) || len(legend) != 3 || left != "" {
+	if len(drawn) != len(d.Marks) || len(legend) != 4 || left != "" {
 		t.Errorf("%d marks drawn, legend %v, left out %q", len(drawn), legend, left)
 	}
 }

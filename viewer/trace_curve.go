@@ -7,13 +7,9 @@ import (
 // traceChart is the option of a memory curve over time: that of a snapshot,
 // with the bytes of each category in further columns, which the script
 // (assets/js/curve.js) turns into layers.
-func traceChart(id string, plain []CurvePoint, pts []TracePoint, layers int) (json.RawMessage, error) {
+func traceChart(id string, plain []CurvePoint, layers int) (json.RawMessage, error) {
 	rows := curveRows(plain, true)
-	for i, p := range pts {
-		categories := make([]int64, layers)
-		copy(categories, p.Categories)
-		rows[i] = append(rows[i], categories...)
-	}
+	addCategories(rows, plain, layers)
 	return lineChart(id, plain, [2]string{"allocated", "reserved"}, rows)
 }
 
@@ -34,25 +30,14 @@ func reduceTrace(pts []TracePoint, limit int) []TracePoint {
 }
 
 // drawTraceStatic draws the curve for readers without scripts, and for paper.
-func drawTraceStatic(plain []CurvePoint, pts []TracePoint, layers []string, peak Point) *staticCurve {
+func drawTraceStatic(plain []CurvePoint, layers []string, peak Point) *staticCurve {
 	s := drawStatic(plain, peak)
 	if s == nil {
 		return nil
 	}
 	s.First, s.Last = sinceText(plain[0].Time), sinceText(plain[len(plain)-1].Time)
 	s.Key = "allocated"
-	if len(layers) == 0 {
-		return s
-	}
-	few := reduceTrace(pts, svgPoints/2)
-	for top := len(layers); top > 0; top-- {
-		sums := make([]CurvePoint, len(few))
-		for i, p := range few {
-			sums[i] = CurvePoint{Event: int(p.Time / 1000), Requested: sumOf(p.Categories[:min(top, len(p.Categories))])}
-		}
-		s.Layers = append(s.Layers, layerPath{layerColour(layers[top-1]), s.area(sums)})
-	}
-	s.Area = ""
+	s.addLayers(plain, layers)
 	return s
 }
 

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/snapview/snapview/internal/units"
-	"github.com/snapview/snapview/profiler"
 )
 
 // Limits on what the page of a trace holds, chosen so that MaxBytes holds.
@@ -388,9 +386,9 @@ func sinceStart(ns int64) string { return "+" + durationText(ns) }
 
 // layerColour is the colour of a category, the same in every report.
 func layerColour(category string) string {
-	i := slices.IndexFunc(shownCategories, func(c profiler.Category) bool { return c.String() == category })
+	i := categoryIndex(category)
 	if i < 0 {
-		i = len(shownCategories) - 1 // that of unknown
+		i = len(layerOrder) - 1 // that of unknown
 	}
 	return "c" + strconv.Itoa(i)
 }
@@ -401,10 +399,10 @@ func traceCurve(m *TraceMemory, id string, devices int, b *builder, html *texts)
 	c := curveView{ID: id, Name: html.name(m.Name), Text: units.Bytes(m.Peak), HasChart: true, PeakText: "peak " + units.Bytes(m.Peak)}
 	plain := make([]CurvePoint, len(pts))
 	for i, p := range pts {
-		plain[i] = CurvePoint{Event: int(p.Time / 1000), Time: p.Time / 1000, Requested: p.Allocated, Reserved: p.Reserved}
+		plain[i] = CurvePoint{Event: int(p.Time / 1000), Time: p.Time / 1000, Requested: p.Allocated, Reserved: p.Reserved, Categories: p.Categories}
 	}
 	layers := min(len(m.Categories), maxLayers)
-	chart, err := traceChart(id+"-curve", plain, pts, layers)
+	chart, err := traceChart(id+"-curve", plain, layers)
 	if err != nil {
 		return c, nil, err
 	}
@@ -423,7 +421,7 @@ func traceCurve(m *TraceMemory, id string, devices int, b *builder, html *texts)
 		c.Layers = append(c.Layers, l)
 	}
 	c.LayerNote = html.value(m.CategoryNote)
-	c.Static = drawTraceStatic(plain, pts, m.Categories[:layers], peak)
+	c.Static = drawTraceStatic(plain, m.Categories[:layers], peak)
 	c.CurveLabel = fmt.Sprintf("Memory of %s over time: %s before profiling, peak %s at %s, %s at the end; reserved peak %s.",
 		c.Name, units.Bytes(m.Baseline), units.Bytes(m.Peak), sinceStart(m.PeakTime), units.Bytes(m.End), units.Bytes(m.ReservedPeak))
 	marks, legend, left := thinMarks(m.Marks, devices)

@@ -30,6 +30,9 @@ func summarize(d *Device) Verdict {
 		parts = append(parts, failureSentence(d.Failure, h))
 	}
 	parts = append(parts, heightSentence(d))
+	if s := purposeSentence(d); s != "" {
+		parts = append(parts, s)
+	}
 	if m := firstMoment(d.Moments); m != nil && len(m.Rows) > 0 {
 		parts = append(parts, m.Title+", "+holders(m)+".")
 	}

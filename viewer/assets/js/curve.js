@@ -12,7 +12,7 @@ function startCurve(device) {
   if (layers.length) rows.forEach(function (r) {
     for (var i = 0, sum = 0; i < layers.length; i++) r.push(sum += r[4 + i]);
   });
-  var hasRanges = marks.some(function (m) { return m.kind === "range"; });
+  var hasRanges = marks.some(isRange);
   var buttons = all("#" + device.id + " [data-axis]");
   buttons.forEach(function (b) {
     b.addEventListener("click", function () {
@@ -32,8 +32,8 @@ function startCurve(device) {
       if (c < 4 || row[c]) box.append(tipRow(c < 4 ? device.chart.series[c - 2].name : layers[c - 4].name, bytes(row[c]) + "  (" + exact(row[c]) + ")"));
     }
     marks.filter(function (m) {
-      if (axis === "time") return m.kind === "range" ? m.time <= row[1] && row[1] <= m.till : Math.abs(m.time - row[1]) <= rows[rows.length - 1][1] / 400;
-      return m.kind === "range" ? m.event <= row[0] && row[0] <= m.end : Math.abs(m.event - row[0]) <= rows[rows.length - 1][0] / 400;
+      if (axis === "time") return isRange(m) ? m.time <= row[1] && row[1] <= m.till : Math.abs(m.time - row[1]) <= rows[rows.length - 1][1] / 400;
+      return isRange(m) ? m.event <= row[0] && row[0] <= m.end : Math.abs(m.event - row[0]) <= rows[rows.length - 1][0] / 400;
     }).slice(0, 5).forEach(function (m) { box.append(el("div", "t-soft", m.label)); });
     return box;
   }
@@ -109,6 +109,9 @@ function startCurve(device) {
   if (window.ResizeObserver) new ResizeObserver(function () { if (box.clientWidth) chart.resize(); }).observe(box);
 }
 
+// isRange tells what has a beginning and an end: named ranges and phases.
+function isRange(m) { return m.kind === "range" || m.kind === "phase"; }
+
 // peakMark labels the peak on the side that has room.
 function peakMark(peak, x, span, ink, red) {
   var part = (x - span[0]) / (span[1] - span[0]), side = part > .92 ? "left" : part < .06 ? "right" : "top";
@@ -124,7 +127,7 @@ function peakMark(peak, x, span, ink, red) {
 function lineMarks(marks, at, soft, red, teal) {
   return {
     symbol: "none", silent: true, animation: false,
-    data: marks.filter(function (m) { return m.kind !== "range"; }).map(function (m) {
+    data: marks.filter(function (m) { return !isRange(m); }).map(function (m) {
       var oom = m.kind === "oom", note = m.kind === "annotate";
       return {
         xAxis: at(m), lineStyle: { color: oom ? red : note ? teal : soft, type: oom ? "solid" : note ? [6, 4] : [2, 4], width: oom ? 1.5 : 1, opacity: oom ? 1 : .7 },
@@ -140,7 +143,7 @@ function rangeMarks(marks, span, pixels, time, soft) {
   var taken = -1;
   return {
     silent: true,
-    data: marks.filter(function (m) { return m.kind === "range"; }).map(function (m, i) {
+    data: marks.filter(isRange).sort(function (a, b) { return a.event - b.event; }).map(function (m, i) {
       var from = Math.max(span[0], time ? m.time : m.event), till = Math.min(span[1], time ? m.till : m.end);
       var x = (from - span[0]) / (span[1] - span[0]) * pixels, w = (till - from) / (span[1] - span[0]) * pixels;
       var show = w > 34 && x >= taken;

@@ -9,7 +9,16 @@ function startMap(device) {
   if (!box || !device.map) return null;
   var total = 0;
   device.map.groups.forEach(function (g) { g.bytes = g.segments.reduce(function (n, s) { return n + s.bytes; }, 0); total += g.bytes; });
-  var maps = device.map.groups.map(function (g) { return groupMap(box, g, document.getElementById(device.id + "-block")); });
+  var mapColour = { by: "state" }, section = box.closest("section");
+  var maps = device.map.groups.map(function (g) { return groupMap(box, g, document.getElementById(device.id + "-block"), mapColour); });
+  all("[data-colour]", section).forEach(function (b) {
+    b.addEventListener("click", function () {
+      mapColour.by = b.dataset.colour;
+      all("[data-colour]", section).forEach(function (o) { o.setAttribute("aria-pressed", o === b); });
+      all("[data-colours]", section).forEach(function (o) { o.hidden = o.dataset.colours !== mapColour.by; });
+      maps.forEach(function (m) { m.draw(); });
+    });
+  });
   return function () {
     var width = box.clientWidth;
     if (!width) return;
@@ -19,7 +28,9 @@ function startMap(device) {
   };
 }
 
-function groupMap(box, g, info) {
+var freeColour = 3;
+
+function groupMap(box, g, info, mapColour) {
   var blocks = groupBlocks(g), head = el("h3", g.mark ? "marked" : "", g.label), canvas = el("canvas");
   head.append(el("span", "", bytes(g.bytes) + " in " + plural(g.segments.reduce(function (n, s) { return n + s.count; }, 0), "segment")));
   canvas.tabIndex = 0;
@@ -37,13 +48,14 @@ function groupMap(box, g, info) {
     canvas.height = height * ratio;
     canvas.style.height = height + "px";
     var ctx = canvas.getContext("2d"), colours = [0, 1, 2, 3, 4].map(function (i) { return css("--s" + i); });
+    var kinds = mapColour.by === "category" ? [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(function (i) { return css("--c" + i); }) : null;
     var panel = css("--bg"), ink = css("--ink"), hit = css("--hit");
     ctx.scale(ratio, ratio);
     blocks.forEach(function (b, i) {
       var same = at >= 0 && blocks[at].line >= 0 && b.line === blocks[at].line && b.state < 2;
-      ctx.fillStyle = colours[b.state];
+      ctx.fillStyle = !kinds ? colours[b.state] : b.category >= 0 ? kinds[b.category] : colours[b.state < 2 ? b.state : freeColour];
       pieces(b, function (x, y, w) { ctx.fillRect(x, y, w, lineHeight); });
-      if (b.state === 2) hatch(ctx, b);
+      if (b.state === 2 && !kinds) hatch(ctx, b);
       if (same) {
         ctx.fillStyle = hit;
         pieces(b, function (x, y, w) { ctx.fillRect(x, y, w, lineHeight); });
@@ -138,7 +150,7 @@ function groupBlocks(g) {
   g.segments.forEach(function (s) {
     var base = start, inside = 0;
     for (var k = 0; k < s.blocks; k++, i++) {
-      out.push({ start: base + inside, size: g.size[i], requested: g.requested[i], state: g.state[i], count: g.count[i], line: g.line[i], stack: g.stack[i], first: k === 0, segment: s, offset: inside });
+      out.push({ start: base + inside, size: g.size[i], requested: g.requested[i], state: g.state[i], count: g.count[i], line: g.line[i], stack: g.stack[i], category: g.category ? g.category[i] : -1, first: k === 0, segment: s, offset: inside });
       inside += g.size[i];
     }
     start += s.bytes;
@@ -153,6 +165,7 @@ function blockText(b) {
     var f = frameOf(b.line);
     box.append(el("div", "", (many ? "largest: " : "") + f.fn), el("div", "t-soft", place(f)));
   }
+  if (b.category >= 0) box.append(tipRow("for", data.categories[b.category]));
   box.append(tipRow("size", bytes(b.size) + "  (" + exact(b.size) + ")"));
   if (b.state < 2) box.append(tipRow("requested", bytes(b.requested) + "  (" + exact(b.requested) + ")"));
   var s = b.segment;

@@ -59,7 +59,7 @@ function startTable(panel) {
 }
 
 function fullPlace(row) {
-  var holder = row.querySelector(".place [title]");
+  var holder = row.querySelector(".place [title]:not(.tag)");
   return holder ? holder.title : "";
 }
 
