@@ -33,8 +33,9 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE…",
 		Short: "Write an HTML report that opens anywhere, and print a summary",
-		Long: `Write one HTML file per snapshot: the memory curve, who holds memory at the peak
-and at the end, a flame graph, the segments and the accounts. Per profiler
+		Long: `Write one HTML file per snapshot: the memory curve by category, what can be
+changed, who holds memory at the peak and at the end, a flame graph, the
+segments and the accounts. Per profiler
 trace: the curve by category, tables by line, operator, module and kernel, flame
 graphs, steps, and what the trace lacks. Per memory timeline: its curve. It loads nothing from anywhere else.
 A summary goes to stdout.`,
@@ -199,19 +200,22 @@ func (u *ui) openReport(name string, o *options) (report, error) {
 		return nil, err
 	}
 	timelines, err := replay(s, name, o)
-	return snapshotReport{s, timelines}, err
+	return snapshotReport{s, timelines, newClassifier(s)}, err
 }
 
 // snapshotReport is the report of a memory snapshot.
 type snapshotReport struct {
 	snapshot  *snapshot.Snapshot
 	timelines []*snapshot.Timeline
+	classes   classifier
 }
 
-func (r snapshotReport) write(w io.Writer) error { return writePage(w, r.snapshot, r.timelines) }
+func (r snapshotReport) write(w io.Writer) error {
+	return writePage(w, r.snapshot, r.timelines, r.classes)
+}
 
 func (r snapshotReport) written(o *options, output string, size int64) (reportSummary, error) {
-	return summarize(r.snapshot, r.timelines, o, output, size)
+	return summarize(r.snapshot, r.timelines, r.classes, o, output, size)
 }
 
 // writeReport reads the file called name and writes its report.
@@ -249,12 +253,12 @@ func reportToStdout(ctx context.Context, u *ui, o *reportOptions, name string) e
 }
 
 // writePage renders the report of the devices that were replayed.
-func writePage(w io.Writer, s *snapshot.Snapshot, timelines []*snapshot.Timeline) error {
+func writePage(w io.Writer, s *snapshot.Snapshot, timelines []*snapshot.Timeline, classes classifier) error {
 	replayed := map[*snapshot.Device]*snapshot.Timeline{}
 	for _, t := range timelines {
 		replayed[t.Device] = t
 	}
-	o := viewer.Options{Version: currentVersion().Version, Timeline: func(d *snapshot.Device) *snapshot.Timeline {
+	o := viewer.Options{Version: currentVersion().Version, Classify: classes, Timeline: func(d *snapshot.Device) *snapshot.Timeline {
 		if t, ok := replayed[d]; ok {
 			return t
 		}

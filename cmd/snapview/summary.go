@@ -17,19 +17,20 @@ type summary struct {
 	snapshot  *snapshot.Snapshot
 	all       []*snapshot.Timeline // of the report's devices
 	timelines []*snapshot.Timeline // of those that are worth a word
-	tops      []deviceTop          // at the peak, or at the end when no peak is known
-	report    string               // path, "-" for stdout
-	size      int64                // of the report, bytes
+	classes   classifier
+	tops      []deviceTop // at the peak, or at the end when no peak is known
+	report    string      // path, "-" for stdout
+	size      int64       // of the report, bytes
 }
 
-func summarize(s *snapshot.Snapshot, all []*snapshot.Timeline, o *options, report string, size int64) (summary, error) {
-	sum := summary{snapshot: s, all: all, timelines: o.device.withoutIdle(all), report: report, size: size}
+func summarize(s *snapshot.Snapshot, all []*snapshot.Timeline, classes classifier, o *options, report string, size int64) (summary, error) {
+	sum := summary{snapshot: s, all: all, classes: classes, timelines: o.device.withoutIdle(all), report: report, size: size}
 	for _, t := range sum.timelines {
 		at := "end"
 		if hasHistory(t) {
 			at = "peak"
 		}
-		top, err := foldTimeline(s, t, snapshot.ByLine, at)
+		top, err := foldTimeline(s, t, fold{by: snapshot.ByLine}, at)
 		if err != nil {
 			return summary{}, err
 		}
@@ -43,13 +44,19 @@ type reportJSON struct {
 	Report string `json:"report"`
 	Bytes  int64  `json:"report_bytes"`
 	snapshotStats
-	Top []topTable `json:"top"` // per device, at the peak, or at the end without a history
+	Top        []topTable       `json:"top"`        // per device, at the peak, or at the end without a history
+	Categories []categoryTotals `json:"categories"` // likewise
+	Findings   []deviceFindings `json:"findings"`   // per device
 }
 
 func (sum summary) asJSON(o *options) any {
-	out := reportJSON{Report: sum.report, Bytes: sum.size, snapshotStats: statsJSON(sum.snapshot, sum.all), Top: []topTable{}}
+	out := reportJSON{Report: sum.report, Bytes: sum.size, snapshotStats: statsJSON(sum.snapshot, sum.all),
+		Top: []topTable{}, Categories: []categoryTotals{}, Findings: []deviceFindings{}}
 	for _, t := range sum.tops {
 		out.Top = append(out.Top, t.json(sum.snapshot, o))
+		c := sum.classes(t.timeline)
+		out.Categories = append(out.Categories, totalsJSON(c, t.table.Moment))
+		out.Findings = append(out.Findings, findingsJSON(c))
 	}
 	return out
 }
@@ -72,6 +79,9 @@ func (sum summary) text(u *ui, o *options) string {
 		} else {
 			head = append(head, end...)
 		}
+		c := sum.classes(t)
+		head = append(head, u.oneLine("for", categoryParts(c, sum.tops[main].table.Moment))...)
+		tail = append(tail, u.oneLine("change", findingParts(c))...)
 		tail = append(tail, u.summaryLines("oom", sum.oomText(t))...)
 		tail = append(tail, u.summaryLines("free", freeText(t.Device.Stats()))...)
 		rows = u.summaryRows(sum.tops[main].table, o, summaryLength-len(head)-len(tail)-1)

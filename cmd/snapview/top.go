@@ -24,12 +24,15 @@ func newTop() *cobra.Command {
 	o := &topOptions{}
 	cmd := &cobra.Command{
 		Use:   "top FILE",
-		Short: "Who holds memory at a moment: by line, function, file, frame or stack",
+		Short: "Who holds memory at a moment: by line, function, category, module or stack",
 		Long: `Who holds memory at a moment, in requested bytes. Rows sum to the total.
 
 --by line     the innermost line of your code (not of an installed package)
 --by frame    the innermost line of any kind
 --by function, file, stack
+--by category parameter, gradient, optimizer_state, activation …, as far as
+              stacks, lifetimes and sizes tell
+--by module   the nn.Module that was running
 
 Of a profiler trace: what its allocations hold, --by line, op, module, stack or
 category, --at end, peak or a time.
@@ -37,6 +40,7 @@ category, --at end, peak or a time.
 ` + momentHelp,
 		Example: `  snapview top snapshot.pickle --at peak
   snapview top snapshot.pickle --by stack -n 3
+  snapview top snapshot.pickle --by category --at peak
   snapview top snapshot.pickle --by file -n 0 --json
   snapview top trace.json --at peak --by category`,
 		Args: oneFile,
@@ -44,7 +48,7 @@ category, --at end, peak or a time.
 	}
 	flags := cmd.Flags()
 	o.register(flags, tableRows, "at most `N` rows, 0 for all (default 20)")
-	flags.StringVar(&o.by, "by", "line", "`WHAT` to fold by: line, frame, function, file or stack")
+	flags.StringVar(&o.by, "by", "line", "`WHAT` to fold by: line, frame, function, file, stack, category or module")
 	flags.StringVar(&o.at, "at", "end", "`MOMENT`: end, start, peak, oom, an event or a time")
 	return cmd
 }
@@ -54,7 +58,7 @@ func runTop(cmd *cobra.Command, o *topOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	by, byErr := snapshot.ParseBy(o.by)
+	by, byErr := parseFold(o.by)
 	if _, err := profiler.ParseBy(o.by); byErr != nil && err != nil {
 		return usagef("--by: %w", byErr)
 	}
@@ -98,12 +102,13 @@ func runTop(cmd *cobra.Command, o *topOptions, name string) error {
 // A deviceTop is the answer of top for one device.
 type deviceTop struct {
 	timeline *snapshot.Timeline
-	table    snapshot.Table
+	table    snapshot.Table // its By holds for what by is plain
+	by       fold
 }
 
 // foldDevices answers for each device. One that does not have the moment is
 // left out with a note, as long as another has it.
-func (u *ui) foldDevices(s *snapshot.Snapshot, timelines []*snapshot.Timeline, by snapshot.By, at string) ([]deviceTop, error) {
+func (u *ui) foldDevices(s *snapshot.Snapshot, timelines []*snapshot.Timeline, by fold, at string) ([]deviceTop, error) {
 	var tops []deviceTop
 	var missing []error
 	for _, t := range timelines {
@@ -132,12 +137,12 @@ func (u *ui) foldDevices(s *snapshot.Snapshot, timelines []*snapshot.Timeline, b
 }
 
 // foldTimeline folds what is live at a moment.
-func foldTimeline(s *snapshot.Snapshot, t *snapshot.Timeline, by snapshot.By, at string) (deviceTop, error) {
+func foldTimeline(s *snapshot.Snapshot, t *snapshot.Timeline, by fold, at string) (deviceTop, error) {
 	m, err := findMoment(t, at)
 	if err != nil {
 		return deviceTop{}, err
 	}
-	return deviceTop{t, s.Fold(t, m, by)}, nil
+	return deviceTop{t, by.table(s, t, m), by}, nil
 }
 
 // topTable is the JSON of top for one device; bytes are requested bytes.
@@ -162,7 +167,9 @@ type topRow struct {
 	File     string     `json:"file"`
 	Line     int32      `json:"line"`
 	Function string     `json:"function"`
-	Stack    []topFrame `json:"stack,omitempty"` // innermost first; only by stack
+	Stack    []topFrame `json:"stack,omitempty"`    // innermost first; only by stack
+	Category string     `json:"category,omitempty"` // only by category
+	Module   string     `json:"module,omitempty"`   // only by module
 	Bytes    int64      `json:"bytes"`
 	Count    int        `json:"count"`
 }
@@ -189,12 +196,13 @@ func (t deviceTop) json(s *snapshot.Snapshot, o *options) topTable {
 	m := t.table.Moment
 	out := topTable{
 		Device: t.timeline.Device.Index, Partial: partialText(s), History: t.timeline.History.String(),
-		At: atMoment{m.Name, m.Event, m.Time}, By: t.table.By.String(),
+		At: atMoment{m.Name, m.Event, m.Time}, By: t.by.String(),
 		Total: t.table.Total, AllRows: len(t.table.Rows), Rows: []topRow{},
 	}
 	for _, r := range t.table.Rows[:o.rows.limit(len(t.table.Rows))] {
 		row := topRow{File: r.File, Line: r.Line, Function: r.Function, Bytes: r.Bytes, Count: r.Count}
-		if t.table.By == snapshot.ByStack {
+		t.by.name(&row)
+		if t.by.plain(snapshot.ByStack) {
 			for _, f := range stackFrames(s, r.Stack) {
 				row.Stack = append(row.Stack, topFrame{f.File, f.Line, f.Function})
 			}
@@ -221,10 +229,10 @@ func (u *ui) topText(s *snapshot.Snapshot, tops []deviceTop, o *options) string 
 			b.WriteByte('\n')
 		}
 		b.WriteString(u.style(bold, t.title()) + "\n")
-		if t.table.By == snapshot.ByStack {
+		if t.by.plain(snapshot.ByStack) {
 			b.WriteString(u.stacksText(s, t.table, o))
 		} else {
-			b.WriteString(u.rowsText(t.table, o))
+			b.WriteString(u.rowsText(t.table, t.by.String(), o))
 		}
 	}
 	if len(tops) == 0 {
@@ -257,10 +265,10 @@ func rest(table snapshot.Table, shown int) (bytes int64, count int) {
 	return bytes, count
 }
 
-func (u *ui) rowsText(table snapshot.Table, o *options) string {
+func (u *ui) rowsText(table snapshot.Table, by string, o *options) string {
 	shown := shownRows(table, o)
 	t := newTable(right, right, right, left)
-	t.header("requested", "share", "blocks", table.By.String())
+	t.header("requested", "share", "blocks", by)
 	room := u.width - numbersWidth(table)
 	var blocks int
 	for _, r := range table.Rows[:shown] {
