@@ -132,9 +132,6 @@ func (h *history) forwardBetween(from, to int32) bool { return after(h.forwards,
 // nextBackward returns where the first backward after an event begins.
 func (h *history) nextBackward(at int32) int32 { return startAfter(h.backwards, at) }
 
-// nextStep returns where the first optimizer step after an event begins.
-func (h *history) nextStep(at int32) int32 { return startAfter(h.steps, at) }
-
 func startAfter(list []stretch, at int32) int32 {
 	if i := sort.Search(len(list), func(i int) bool { return list[i].first > at }); i < len(list) {
 		return list[i].first
