@@ -32,6 +32,8 @@ type PhaseResult struct {
 	Rows       []PhaseRow      // Totals by line of code, most bytes first; they sum to Total
 	Exact      bool            // every allocation was followed by its birth, none by its address alone
 	Notes      []string        // what is not known, and where the evidence disagrees
+	Wrong      string          // the note that a snapshot is of another phase than it was given as, or ""
+	SeenStep   bool            // the history shows a backward: this is a training step
 }
 
 // PhasePeak is the highest point from the first snapshot to the last.
@@ -85,6 +87,10 @@ func ThreePhases(in PhaseInput) (PhaseResult, error) {
 	if err != nil {
 		return PhaseResult{}, err
 	}
+	if err := p.checkMoments(); err != nil {
+		return PhaseResult{}, err
+	}
+	p.notePartial()
 	p.findBoundaries()
 	p.collect()
 	bounds := p.boundaries()
@@ -101,6 +107,8 @@ type phases struct {
 	pieces  []piece
 	notes   []string
 	exact   bool
+	wrong   string // see PhaseResult
+	seen    bool
 }
 
 // unknownEvent stands for an event that cannot be found; −1 is the start.
@@ -267,7 +275,7 @@ func (p *phases) result(bounds []PhaseBoundary) PhaseResult {
 	slices.SortStableFunc(r.Rows, comparePhaseRows)
 	r.Boundaries = bounds
 	r.Peak = p.peak(bounds)
-	r.Notes = p.notes
+	r.Notes, r.Wrong, r.SeenStep = p.notes, p.wrong, p.seen
 	return r
 }
 

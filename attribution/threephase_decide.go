@@ -5,18 +5,36 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/snapview/snapview/snapshot"
 )
 
 // sure is the confidence from which a label outweighs the set logic, for the
 // categories whose memory lives like another one's.
 const sure = 0.6
 
+// believed is the confidence from which a label decides whatever the sets say:
+// a snapshot may have been given as another phase than it is of.
+const believed = 0.9
+
+// believe returns the label's category when it needs no second witness. What
+// is temporary for the classifier may be saved for the backward: the sets know.
+func (one *piece) believe() (Category, bool) {
+	l := one.label()
+	switch l.Category {
+	case Unknown, Temporary, AutogradDetail:
+		return Unknown, false
+	}
+	return l.Category, l.Confidence >= believed
+}
+
 // decide gives every piece its category.
 func (p *phases) decide() {
+	later := p.laterSizes()
 	sizes := map[int64]bool{}
 	for i := range p.pieces {
 		if one := &p.pieces[i]; one.alive[atBefore] {
-			one.category = p.alreadyThere(one)
+			one.category = p.alreadyThere(one, later)
 			if one.category == Parameter {
 				sizes[one.bytes] = true
 			}
@@ -37,14 +55,25 @@ func (p *phases) decide() {
 	p.dropLeftovers()
 	p.noteDisagreement()
 	p.noteKept()
+	p.noteBoundaries()
 }
 
 // dropLeftovers leaves out what an earlier step had left before the first
 // snapshot and this one replaced: its gradients are not needed beside the new
-// ones.
+// ones. So it is with the gradients of the backward when those of a later one
+// are in the last snapshot.
 func (p *phases) dropLeftovers() {
-	var left int64
+	var left, newer int64
+	for i := range p.pieces {
+		if one := &p.pieces[i]; one.category == Gradient && one.alive[atStep] && !one.alive[atBackward] {
+			newer += one.bytes
+		}
+	}
 	p.pieces = slices.DeleteFunc(p.pieces, func(one piece) bool {
+		if one.category == Gradient && one.alive[atBackward] && !one.alive[atStep] && newer >= one.bytes {
+			newer -= one.bytes
+			return true
+		}
 		leftover := one.alive[atBefore] && !one.alive[atBackward] && !one.alive[atStep]
 		switch one.category {
 		case Gradient, Input, Activation, Temporary, AutogradDetail:
@@ -81,10 +110,35 @@ func (one *piece) labelled(these ...Category) (Category, bool) {
 	return Unknown, false
 }
 
+// laterSizes are the sizes of what was made after the first snapshot and stayed.
+func (p *phases) laterSizes() map[int64]bool {
+	sizes := map[int64]bool{}
+	for i := range p.pieces {
+		if one := &p.pieces[i]; !one.alive[atBefore] && (one.alive[atBackward] || one.alive[atStep]) {
+			sizes[one.bytes] = true
+		}
+	}
+	return sizes
+}
+
 // alreadyThere: the model's parameters are what is there before the forward and
 // stays. Between two steps of a running training, gradients and optimizer state
 // are there as well.
-func (p *phases) alreadyThere(one *piece) Category {
+//
+// Without a history only a gradient or a moment of its size tells a parameter
+// from anything else that stays.
+func (p *phases) alreadyThere(one *piece, later map[int64]bool) Category {
+	if c, ok := one.believe(); ok {
+		return c
+	}
+	if one.from.timeline.History == snapshot.HistoryNone {
+		if l := one.label(); l.Category != Unknown && l.Confidence >= 0.5 {
+			return l.Category
+		}
+		if !later[one.bytes] {
+			return Unknown
+		}
+	}
 	if c, ok := one.labelled(Buffer, Input, Workspace, Communication, OptimizerState, Gradient); ok {
 		return c
 	}
@@ -101,6 +155,9 @@ func (p *phases) alreadyThere(one *piece) Category {
 // outputs, a workspace.
 func (p *phases) madeUntilBackward(one *piece, sizes map[int64]bool) Category {
 	l := one.label()
+	if c, ok := one.believe(); ok {
+		return c
+	}
 	if c, ok := one.labelled(Workspace, Communication, Input, Buffer); ok {
 		return c
 	}
@@ -132,6 +189,9 @@ func (p *phases) bornInBackward(one *piece) bool {
 
 // madeInStep: what the step leaves behind, unless the next forward has begun.
 func (p *phases) madeInStep(one *piece) Category {
+	if c, ok := one.believe(); ok {
+		return c
+	}
 	if c, ok := one.labelled(Workspace, Communication, Input, Buffer, Activation); ok {
 		return c
 	}
@@ -141,6 +201,9 @@ func (p *phases) madeInStep(one *piece) Category {
 // savedForBackward: alive at the end of the forward and gone when the backward
 // was done.
 func (p *phases) savedForBackward(one *piece) Category {
+	if c, ok := one.believe(); ok {
+		return c
+	}
 	if c, ok := one.labelled(Workspace, Communication, Input, Gradient, OptimizerState); ok {
 		return c
 	}

@@ -123,7 +123,7 @@ type categoryTable struct {
 	Totals  map[string]int64 `json:"totals"`
 	Peak    *categoryPeak    `json:"peak,omitempty"` // absent without a history
 	Steps   int              `json:"steps"`
-	Blocks  []categoryBlock  `json:"blocks,omitempty"` // only with --blocks, largest first
+	Blocks  []categoryBlock  `json:"blocks,omitzero"` // only with --blocks, largest first
 }
 
 // categoryPeak says in which phase the peak of the history is.

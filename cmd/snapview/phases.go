@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -86,9 +87,9 @@ func runPhases(cmd *cobra.Command, o *phasesOptions) error {
 		}
 	}
 	if o.json {
-		return writeJSON(u.out, phasesJSON(results, &o.options))
+		return writeJSON(u.out, phasesJSON(files[:], results, &o.options))
 	}
-	_, err = fmt.Fprint(u.out, u.threePhasesText(results, &o.options))
+	_, err = fmt.Fprint(u.out, u.partialLines(files[:])+u.threePhasesText(results, &o.options))
 	return err
 }
 
@@ -99,13 +100,21 @@ func (o *phasesOptions) threePhases(in attribution.PhaseInput) ([]attribution.Ph
 		return nil, err
 	}
 	var results []attribution.PhaseResult
+	var idle error
 	for _, d := range devices {
 		in.Device = d
 		r, err := attribution.ThreePhases(in)
-		if err != nil {
+		switch {
+		case errors.Is(err, attribution.ErrSameMoment) && len(devices) > 1:
+			idle = err // the run may compute on another device
+		case err != nil:
 			return nil, err
+		default:
+			results = append(results, r)
 		}
-		results = append(results, r)
+	}
+	if len(results) == 0 {
+		return nil, idle
 	}
 	return results, nil
 }
@@ -173,6 +182,7 @@ func deviceNote(device, devices int, text string) string {
 // phasesTable is the JSON of phases for one device; bytes are requested bytes.
 type phasesTable struct {
 	Device     int              `json:"device"`
+	Partial    string           `json:"partial,omitempty"`
 	Totals     map[string]int64 `json:"totals"`
 	Total      int64            `json:"total_bytes"`
 	Peak       phasesPeak       `json:"peak"`
@@ -204,11 +214,11 @@ type phasesRow struct {
 }
 
 // phasesJSON is one object for one device and a list otherwise.
-func phasesJSON(results []attribution.PhaseResult, o *options) any {
+func phasesJSON(files []*snapshot.Snapshot, results []attribution.PhaseResult, o *options) any {
 	tables := make([]phasesTable, len(results))
 	for i, r := range results {
 		t := phasesTable{
-			Device: r.Device, Totals: map[string]int64{}, Total: r.Total, Peak: phasesPeak{r.Peak.Phase, r.Peak.Bytes},
+			Device: r.Device, Partial: partialTexts(files), Totals: map[string]int64{}, Total: r.Total, Peak: phasesPeak{r.Peak.Phase, r.Peak.Bytes},
 			Exact: r.Exact, AllRows: len(r.Rows), Rows: []phasesRow{}, Notes: r.Notes,
 		}
 		for _, c := range attribution.Categories() {
@@ -235,7 +245,7 @@ func (u *ui) threePhasesText(results []attribution.PhaseResult, o *options) stri
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		title := fmt.Sprintf("device %d: a training step", r.Device)
+		title := fmt.Sprintf("device %d: %s", r.Device, phasesTitle(r))
 		if r.Peak.Bytes > 0 {
 			title += fmt.Sprintf(", peak %s%s", units.Bytes(r.Peak.Bytes), inPhase(r.Peak.Phase))
 		}
@@ -245,6 +255,41 @@ func (u *ui) threePhasesText(results []attribution.PhaseResult, o *options) stri
 		b.WriteString(u.phaseRows(r, o))
 	}
 	return b.String()
+}
+
+// phasesTitle calls it a training step only when the history shows one.
+func phasesTitle(r *attribution.PhaseResult) string {
+	switch {
+	case r.Wrong != "":
+		return "a snapshot is of another phase than it was given as (see the notes)"
+	case r.SeenStep:
+		return "a training step"
+	}
+	return "what changed around a step that the history does not show"
+}
+
+// partialTexts says which of the files could not be read to their end and why;
+// "" when all could.
+func partialTexts(files []*snapshot.Snapshot) string {
+	var texts []string
+	for _, s := range files {
+		if s == nil || s.Partial == nil {
+			continue
+		}
+		if text := displayName(s.Source.Name) + ": " + partialText(s); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// partialLines head the text output when a file is not whole.
+func (u *ui) partialLines(files []*snapshot.Snapshot) string {
+	text := partialTexts(files)
+	if text == "" {
+		return ""
+	}
+	return u.style(alarm, "PARTIAL") + " " + units.Safe(text) + "\n"
 }
 
 func inPhase(phase string) string {
