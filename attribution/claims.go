@@ -138,13 +138,18 @@ func (w *work) labelBuckets() {
 }
 
 // labelUnsure labels what is alive in a step that may not be over: a later step
-// makes no state, the first one makes it in the size of the parameters.
+// makes no state, the first one makes it in the size of the parameters. Where
+// the file breaks off, frees may be among what was not read.
 func (w *work) labelUnsure() {
 	first := len(w.history.steps) <= 1
 	for _, n := range w.unsure {
 		i, size := int(n), w.allocs[n].Requested
 		sized := w.params[size] > 0 || w.grads[size] > 0
 		switch {
+		case w.snap.Partial != nil && w.isArithmetic(i):
+			w.labels[i] = stepRunning.at(.5)
+		case w.snap.Partial != nil:
+			w.labels[i] = stepCutOff
 		case !first, sized && w.isArithmetic(i):
 			w.labels[i] = stepRunning
 		case sized:

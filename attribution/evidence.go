@@ -26,6 +26,7 @@ var (
 	stateRunning  = Label{"made in an optimizer step not yet over", weak, OptimizerState}
 	stepScratch   = Label{"made and freed within one optimizer step", strong, Temporary}
 	stepRunning   = Label{"scratch of an optimizer step not yet over", weak, Temporary}
+	stepCutOff    = Label{"made in an optimizer step whose end was not read", guess, Unknown}
 	clipScratch   = Label{"gradient clipping or scaling", .9, Temporary}
 	scalerState   = Label{"state of the gradient scaler", weak, Buffer}
 	graphScratch  = Label{"made for a CUDA graph's capture", .5, Temporary}
@@ -72,6 +73,7 @@ var (
 	inFlight       = Label{"more of this size than parameters, in a backward not yet over", weak, AutogradDetail}
 	recomputed     = Label{"recomputed by checkpoint inside a backward", .9, Activation}
 	backScratch    = Label{"made and freed within one backward", strong, Temporary}
+	backOnce       = Label{"made and freed within one backward, the only one of its size", .9, Temporary}
 	backUnfinished = Label{"alive in a backward not yet over, no parameter size", .7, AutogradDetail}
 	backKept       = Label{"outlives its backward, no parameter size", weak, AutogradDetail}
 
@@ -81,6 +83,7 @@ var (
 	forwardSaved   = Label{"made in a forward, freed in or after the backward", strong, Activation}
 	freedByEngine  = Label{"freed by the autograd thread", likely, Activation}
 	outsideScratch = Label{"made and freed outside modules", fair, Temporary}
+	outsideAlone   = Label{"made and freed, and nothing shows a forward", .5, Temporary}
 	afterForward   = Label{"made by user code after a forward began", probable, Activation}
 	beforeForward  = Label{"made by user code before a forward", likely, Input}
 	noForward      = Label{"made by user code, no forward followed", guess, Unknown}

@@ -27,6 +27,8 @@ type Finding struct {
 
 	Evidence   string  // what was seen, in one sentence
 	Confidence float32 // 0 to 1, that Title is right
+
+	held []int32 // the allocations that Bytes counts, ascending; nil for free memory
 }
 
 // leastShare is the part of the peak, or of the reserved bytes, below which a
@@ -45,8 +47,8 @@ var rules = []rule{
 
 // Findings applies every rule to a classified history: what holds memory at
 // its peak, or at the end when no history was recorded. Most bytes come first,
-// then what is only worth knowing. Bytes of findings overlap, so they must not
-// be added up.
+// then workspaces, which trade speed for memory, then what is only worth
+// knowing. Bytes of findings may overlap, which their evidence says.
 func Findings(c *Classification) []Finding {
 	l := newLook(c)
 	if l == nil {
@@ -65,9 +67,11 @@ func Findings(c *Classification) []Finding {
 		}
 	}
 	out = slices.DeleteFunc(out, func(f Finding) bool { return f.ID == "no_checkpointing" && l.graphsKept(out) })
+	out = withoutExplained(out, l)
 	slices.SortStableFunc(out, func(a, b Finding) int {
-		return cmp.Or(boolCompare(a.Info, b.Info), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(boolCompare(a.Info, b.Info), boolCompare(a.ID == "workspaces", b.ID == "workspaces"), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID))
 	})
+	l.markOverlaps(out)
 	return out
 }
 

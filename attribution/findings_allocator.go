@@ -7,19 +7,39 @@ import (
 	"github.com/snapview/snapview/snapshot"
 )
 
-// workspaces finds scratch of cuBLAS.
+// workspaces finds scratch of cuBLAS that is larger than what the advised
+// setting leaves, which is what PyTorch takes by itself before Hopper.
 func workspaces(l *look) []Finding {
-	held := l.where(func(i int32, a *snapshot.Allocation) bool { return l.category(i) == Workspace })
+	held := l.where(func(i int32, a *snapshot.Allocation) bool {
+		return l.category(i) == Workspace && a.Requested > workspaceEarlier
+	})
 	if len(held) == 0 {
 		return nil
 	}
 	f := l.charge(Finding{
-		ID: "workspaces", Title: "cuBLAS workspaces", UpperBound: true, Confidence: l.confidence(held),
+		ID: "workspaces", Title: "cuBLAS workspaces", Confidence: l.confidence(held),
 		Why: "PyTorch gives each cuBLAS handle one workspace per stream and keeps it: one for the main thread, one for the autograd thread. Smaller ones may make matrix products slower.",
 		Do:  "Set CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 (8.1 MiB each; :0:0 for none), or call torch._C._cuda_clearCublasWorkspaces() before the peak.",
 	}, held)
-	f.Evidence = fmt.Sprintf("%s alive all along, of the size and at the place of a cuBLAS workspace.", count(len(held), "allocation"))
+	all := f.Bytes
+	f.Bytes -= int64(len(held)) * workspaceEarlier
+	f.Info = f.Confidence < leastSure
+	f.Evidence = fmt.Sprintf("%s of %s, %s; the setting leaves %s of them.", count(len(held), "allocation"), units.Bytes(all), l.workspaceSigns(held), units.Bytes(all-f.Bytes))
 	return []Finding{f}
+}
+
+// leastSure is the confidence below which a workspace is only worth knowing:
+// its size alone speaks for it, and tensors can have that too.
+const leastSure = .7
+
+// workspaceSigns tells what speaks for workspaces.
+func (l *look) workspaceSigns(held []int32) string {
+	for _, i := range held {
+		if l.allocation(i).Born < 0 {
+			return "of the size of a cuBLAS workspace, made before the history"
+		}
+	}
+	return "of the size and at the place of a cuBLAS workspace, made once and not freed"
 }
 
 // confidence is the lowest of the labels that a finding rests on.

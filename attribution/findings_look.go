@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/snapview/snapview/snapshot"
@@ -202,6 +203,7 @@ func (l *look) where(keep func(i int32, a *snapshot.Allocation) bool) []int32 {
 // possible a line of Python.
 func (l *look) charge(f Finding, held []int32) Finding {
 	sums := map[snapshot.FrameID]int64{}
+	f.held = slices.Sorted(slices.Values(held))
 	for _, i := range held {
 		a := l.allocation(i)
 		f.Bytes += a.Requested

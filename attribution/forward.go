@@ -53,6 +53,9 @@ func (w *work) userLabel(i int, begun, used bool, next int32) Label {
 	case end != never && w.history.marks[end] == markBackward:
 		return freedByEngine // saved for backward, which the engine drops as it goes
 	case end != never && !used && end < next:
+		if len(w.history.forwards) == 0 && !w.history.training() {
+			return outsideAlone
+		}
 		return outsideScratch
 	case begun:
 		return afterForward

@@ -32,7 +32,8 @@ func newTop() *cobra.Command {
 --by function, file, stack
 --by category parameter, gradient, optimizer_state, activation …, as far as
               stacks, lifetimes and sizes tell
---by module   the nn.Module that was running
+--by module   the module that was running, as file::function of its forward,
+              or by its own name where the file's metadata has module names
 
 Of a profiler trace: what its allocations hold, --by line, op, module, stack or
 category, --at end, peak or a time.
