@@ -42,6 +42,7 @@ func ParseDiffBy(name string) (DiffBy, error) {
 // up in each history; "" is the end.
 type DiffOptions struct {
 	Device int
+	First  *int // the device of the first snapshot, when it is another one
 	At     string
 	By     DiffBy
 }
@@ -84,8 +85,9 @@ type DiffRow struct {
 	Before, After, Delta    int64
 	BeforeCount, AfterCount int
 	Status                  Status
-	MovedFrom               int32    // the line in the first snapshot when the code moved, else 0
-	Category                Category // the one that changed most here
+	MovedFrom               int32           // the line in the first snapshot when the code moved, else 0
+	Category                Category        // the one that changed most here
+	Mix                     []CategoryDelta // all that the row holds, largest change first
 
 	change Totals // Delta by category
 }
@@ -109,7 +111,8 @@ type Headline struct {
 // DiffResult is what changed from one snapshot to another. Rows sum to Delta,
 // and so do Categories.
 type DiffResult struct {
-	Device       int
+	Device       int // of the second snapshot
+	First        int // device of the first
 	By           DiffBy
 	At           [2]snapshot.Moment
 	Before       int64
@@ -124,9 +127,13 @@ type DiffResult struct {
 
 // Diff compares what is alive at a moment of a with the same moment of b. The
 // two may be of different runs: places are compared, not allocations. A line
-// that moved within its function counts as the same line.
+// that moved within its function counts as the same line. A device that one of
+// the two does not have held nothing there.
 func Diff(a, b *snapshot.Snapshot, o DiffOptions) (DiffResult, error) {
-	r := DiffResult{Device: o.Device, By: o.By}
+	r := DiffResult{Device: o.Device, First: o.Device, By: o.By}
+	if o.First != nil {
+		r.First = *o.First
+	}
 	at := o.At
 	if at == "" {
 		at = "end"
@@ -134,7 +141,7 @@ func Diff(a, b *snapshot.Snapshot, o DiffOptions) (DiffResult, error) {
 	var sides [2]side
 	for i, s := range [...]*snapshot.Snapshot{a, b} {
 		var err error
-		if sides[i], err = newSide(s, o, at); err != nil {
+		if sides[i], err = newSide(s, [...]int{r.First, r.Device}[i], o, at); err != nil {
 			return r, fmt.Errorf("%s snapshot: %w", [...]string{"first", "second"}[i], err)
 		}
 		r.At[i] = sides[i].moment
@@ -155,8 +162,16 @@ func Diff(a, b *snapshot.Snapshot, o DiffOptions) (DiffResult, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of the lines moved within their function and were matched by order and size", moved))
 	}
 	for i, s := range sides {
+		which := [...]string{"first", "second"}[i]
+		if s.missing {
+			r.Notes = append(r.Notes, fmt.Sprintf("the %s snapshot has no memory on device %d: it counts as 0 B", which, s.device.Index))
+			continue
+		}
+		if s.timeline.OpenEnd {
+			r.Notes = append(r.Notes, fmt.Sprintf("the %s snapshot was not read to its end: it is compared as its last event read leaves it", which))
+		}
 		if h := s.timeline.History; h == snapshot.HistoryNone || h == snapshot.HistoryStateOnly {
-			r.Notes = append(r.Notes, fmt.Sprintf("the %s snapshot has no history (%s): only its end is known", [...]string{"first", "second"}[i], h))
+			r.Notes = append(r.Notes, fmt.Sprintf("the %s snapshot has no history (%s): only its end is known", which, h))
 		}
 	}
 	return r, nil
@@ -167,6 +182,7 @@ type side struct {
 	timeline   *snapshot.Timeline
 	device     *snapshot.Device
 	moment     snapshot.Moment
+	missing    bool // the snapshot does not have the device
 	total      int64
 	categories Totals
 	sums       map[placeKey]*placeSum
@@ -180,18 +196,19 @@ type placeSum struct {
 	categories Totals
 }
 
-func newSide(s *snapshot.Snapshot, o DiffOptions, at string) (side, error) {
-	d := findDevice(s, o.Device)
-	if d == nil {
-		return side{}, fmt.Errorf("no device %d: choose one that both have", o.Device)
+func newSide(s *snapshot.Snapshot, device int, o DiffOptions, at string) (side, error) {
+	d := findDevice(s, device)
+	missing := d == nil
+	if missing {
+		d = &snapshot.Device{Index: device}
 	}
 	t := s.Timeline(d)
-	m, err := t.Moment(at)
+	m, err := momentOf(t, at, missing)
 	if err != nil {
 		return side{}, err
 	}
 	c := Classify(s, t)
-	x := side{timeline: t, device: d, moment: m, sums: map[placeKey]*placeSum{}, lines: map[placeKey]*placeSum{}}
+	x := side{timeline: t, device: d, moment: m, missing: missing, sums: map[placeKey]*placeSum{}, lines: map[placeKey]*placeSum{}}
 	places, lines := newPlacer(s, t, o.By), newPlacer(s, t, DiffByLine)
 	for i := range t.Allocations {
 		a := &t.Allocations[i]
@@ -219,6 +236,19 @@ func newSide(s *snapshot.Snapshot, o DiffOptions, at string) (side, error) {
 		}
 	}
 	return x, nil
+}
+
+// momentOf looks a moment up. The end of a damaged file is an event like any
+// other.
+func momentOf(t *snapshot.Timeline, at string, missing bool) (snapshot.Moment, error) {
+	if missing {
+		return snapshot.Moment{Name: at, Event: -1}, nil
+	}
+	m, err := t.Moment(at)
+	if err == nil && t.OpenEnd && m.Name == "end" {
+		m.Name = "event"
+	}
+	return m, err
 }
 
 func addTo(sums map[placeKey]*placeSum, k placeKey, bytes int64, c Category) {
@@ -252,6 +282,7 @@ func newRow(ka, kb placeKey, a, b *placeSum) DiffRow {
 	if r.BeforeCount > 0 && r.AfterCount > 0 && ka.Line != kb.Line {
 		r.MovedFrom = ka.Line
 	}
+	r.Mix = categoryDeltas(&a.categories, &b.categories)
 	most := int64(-1)
 	for c := range a.categories {
 		r.change[c] = b.categories[c] - a.categories[c]
@@ -274,9 +305,13 @@ func compareDiffRows(a, b DiffRow) int {
 }
 
 func diffCategories(sides *[2]side) []CategoryDelta {
+	return categoryDeltas(&sides[0].categories, &sides[1].categories)
+}
+
+func categoryDeltas(a, b *Totals) []CategoryDelta {
 	var out []CategoryDelta
 	for _, c := range Categories() {
-		before, after := sides[0].categories[c], sides[1].categories[c]
+		before, after := a[c], b[c]
 		if before != 0 || after != 0 {
 			out = append(out, CategoryDelta{c, before, after, after - before})
 		}

@@ -10,13 +10,18 @@ import (
 )
 
 // diffHeadlines compares the accounts of the two dumps and their peaks. Peaks
-// are left out unless both histories have them.
+// are left out unless both histories have them. What the segments say is left
+// out when the history of one was not read to its end: they are of another
+// moment than what is compared, and so may their peak be.
 func diffHeadlines(sides *[2]side) []Headline {
 	a, b := sides[0].device.Stats(), sides[1].device.Stats()
 	at, bt := sides[0].timeline, sides[1].timeline
 	var out []Headline
 	add := func(name, title string, before, after int64) {
 		out = append(out, Headline{name, title, before, after, after - before})
+	}
+	if at.OpenEnd || bt.OpenEnd {
+		return nil
 	}
 	if hasPeak(at) && hasPeak(bt) {
 		add("peak_requested_bytes", "peak requested", at.Peak.Bytes, bt.Peak.Bytes)

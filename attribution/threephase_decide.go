@@ -195,6 +195,9 @@ func (p *phases) madeInStep(one *piece) Category {
 	if c, ok := one.labelled(Workspace, Communication, Input, Buffer, Activation); ok {
 		return c
 	}
+	if c, ok := one.labelled(Temporary); ok && one.from.timeline.OpenEnd {
+		return c // that it stays is not known: the history was cut
+	}
 	return OptimizerState
 }
 

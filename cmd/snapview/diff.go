@@ -25,7 +25,8 @@ func newDiff() *cobra.Command {
 		Use:   "diff A B",
 		Short: "What changed between two snapshots: by line, function, file, module or category",
 		Long: `What B holds and A does not, and the other way round, in requested bytes. The two
-may be of one run or of two. Rows sum to the change. A line that moved within its
+may be of one run or of two. A device that one of them lacks held nothing there;
+two snapshots of one device each are compared whatever its index. Rows sum to the change. A line that moved within its
 function counts as the same line.
 
 ` + momentHelp,
@@ -91,17 +92,31 @@ func runDiff(cmd *cobra.Command, o *diffOptions, names []string) error {
 		}
 	}
 	if o.json {
-		return writeJSON(u.out, diffJSON(results, &o.options))
+		return writeJSON(u.out, diffJSON(files[:], results, &o.options))
 	}
-	_, err = fmt.Fprint(u.out, u.diffText(results, &o.options))
+	_, err = fmt.Fprint(u.out, u.partialLines(files[:])+u.diffText(results, &o.options))
 	return err
 }
 
-// compare answers for the devices that both snapshots have.
+// compare answers for the devices that either snapshot has. Two snapshots of
+// one device each are compared whatever its index: they may be of two ranks.
 func (o *diffOptions) compare(a, b *snapshot.Snapshot, d attribution.DiffOptions) ([]attribution.DiffResult, error) {
-	devices, err := sharedDevices(a, b, o.device)
+	first, err := o.devicesOf(a, b)
 	if err != nil {
 		return nil, err
+	}
+	second, err := o.devicesOf(b, a)
+	if err != nil {
+		return nil, err
+	}
+	devices := slices.Concat(first, second)
+	slices.Sort(devices)
+	devices = slices.Compact(devices)
+	if len(first) == 1 && len(second) == 1 {
+		devices, d.First = second, &first[0]
+	}
+	if len(devices) == 0 {
+		devices = []int{0} // nothing was allocated in either
 	}
 	var results []attribution.DiffResult
 	for _, device := range devices {
@@ -115,9 +130,31 @@ func (o *diffOptions) compare(a, b *snapshot.Snapshot, d attribution.DiffOptions
 	return results, nil
 }
 
+// devicesOf are the devices of s to compare: those with memory or history, or
+// the one that was asked for, which at least one of the two must have.
+func (o *diffOptions) devicesOf(s, other *snapshot.Snapshot) ([]int, error) {
+	if o.device != allDevices {
+		if _, err := o.device.pick(s); err != nil {
+			if _, missing := o.device.pick(other); missing != nil {
+				return nil, err
+			}
+		}
+		return []int{int(o.device)}, nil
+	}
+	var out []int
+	for _, d := range s.Devices {
+		if len(d.Segments) > 0 || len(d.Events) > 0 {
+			out = append(out, d.Index)
+		}
+	}
+	return out, nil
+}
+
 // diffTable is the JSON of diff for one device; bytes are requested bytes.
 type diffTable struct {
 	Device     int            `json:"device"`
+	First      *int           `json:"device_before,omitempty"` // in A, when it is another one
+	Partial    string         `json:"partial,omitempty"`
 	At         [2]atMoment    `json:"at"` // in A and in B
 	By         string         `json:"by"`
 	Before     int64          `json:"before_bytes"`
@@ -144,6 +181,8 @@ type diffRow struct {
 	AfterCount  int    `json:"after_count"`
 	Status      string `json:"status"`
 	MovedFrom   int32  `json:"moved_from_line,omitempty"`
+
+	Categories []diffCategory `json:"categories,omitempty"` // when there are several
 }
 
 type diffCategory struct {
@@ -167,10 +206,11 @@ type diffSetting struct {
 }
 
 // diffJSON is one object for one device and a list otherwise.
-func diffJSON(results []attribution.DiffResult, o *options) any {
+func diffJSON(files []*snapshot.Snapshot, results []attribution.DiffResult, o *options) any {
 	tables := make([]diffTable, len(results))
 	for i := range results {
 		tables[i] = newDiffTable(&results[i], o)
+		tables[i].Partial = partialTexts(files)
 	}
 	if len(tables) == 1 {
 		return tables[0]
@@ -186,13 +226,18 @@ func newDiffTable(r *attribution.DiffResult, o *options) diffTable {
 	for i, m := range r.At {
 		t.At[i] = atMoment{m.Name, m.Event, m.Time}
 	}
+	if r.First != r.Device {
+		t.First = &r.First
+	}
 	for _, x := range r.Rows[:o.rows.limit(len(r.Rows))] {
-		t.Rows = append(t.Rows, diffRow{x.File, x.Line, x.Function, x.Category.String(), x.Before, x.After, x.Delta,
-			x.BeforeCount, x.AfterCount, x.Status.String(), x.MovedFrom})
+		row := diffRow{x.File, x.Line, x.Function, x.Category.String(), x.Before, x.After, x.Delta,
+			x.BeforeCount, x.AfterCount, x.Status.String(), x.MovedFrom, nil}
+		if len(x.Mix) > 1 {
+			row.Categories = categoryDeltasJSON(x.Mix)
+		}
+		t.Rows = append(t.Rows, row)
 	}
-	for _, c := range r.Categories {
-		t.Categories = append(t.Categories, diffCategory{c.Category.String(), c.Before, c.After, c.Delta})
-	}
+	t.Categories = append(t.Categories, categoryDeltasJSON(r.Categories)...)
 	for _, h := range r.Headlines {
 		t.Headlines = append(t.Headlines, diffHeadline{h.Name, h.Before, h.After, h.Delta})
 	}
@@ -200,6 +245,13 @@ func newDiffTable(r *attribution.DiffResult, o *options) diffTable {
 		t.Settings = append(t.Settings, diffSetting(s))
 	}
 	return t
+}
+
+func categoryDeltasJSON(list []attribution.CategoryDelta) (out []diffCategory) {
+	for _, c := range list {
+		out = append(out, diffCategory{c.Category.String(), c.Before, c.After, c.Delta})
+	}
+	return out
 }
 
 func (u *ui) diffText(results []attribution.DiffResult, o *options) string {
@@ -213,7 +265,10 @@ func (u *ui) diffText(results []attribution.DiffResult, o *options) string {
 		for _, s := range r.Summary {
 			b.WriteString(u.wrapped(s))
 		}
-		b.WriteString("\n" + u.diffHeadlines(r) + "\n" + u.diffRows(r, o))
+		if len(r.Headlines) > 0 {
+			b.WriteString("\n" + u.diffHeadlines(r))
+		}
+		b.WriteString("\n" + u.diffRows(r, o))
 		if len(r.Settings) > 0 {
 			b.WriteString("\n" + u.diffSettings(r))
 		}
@@ -223,6 +278,9 @@ func (u *ui) diffText(results []attribution.DiffResult, o *options) string {
 
 func diffTitle(r *attribution.DiffResult) string {
 	at := r.At[1].Name
+	if r.At[0].Name != at {
+		at = "event"
+	}
 	switch at {
 	case "end", "peak", "start":
 		at = "at the " + at
@@ -231,7 +289,11 @@ func diffTitle(r *attribution.DiffResult) string {
 	default:
 		at = fmt.Sprintf("after events %s and %s", units.Count(r.At[0].Event), units.Count(r.At[1].Event))
 	}
-	return fmt.Sprintf("device %d %s: %s to %s, %s", r.Device, at, units.Bytes(r.Before), units.Bytes(r.After), units.Signed(r.Delta))
+	device := fmt.Sprintf("device %d", r.Device)
+	if r.First != r.Device {
+		device = fmt.Sprintf("device %d of A with device %d of B,", r.First, r.Device)
+	}
+	return fmt.Sprintf("%s %s: %s to %s, %s", device, at, units.Bytes(r.Before), units.Bytes(r.After), units.Signed(r.Delta))
 }
 
 // wrapped breaks a sentence of the summary between two of its places.
@@ -275,20 +337,25 @@ func (u *ui) diffRows(r *attribution.DiffResult, o *options) string {
 		shown++
 	}
 	t := newTable(right, right, right, left, left, left)
-	category := func(c attribution.Category) string { return c.String() }
+	category := func(x *attribution.DiffRow) string {
+		if more := len(x.Mix) - 1; more > 0 {
+			return fmt.Sprintf("%s +%d", x.Category, more)
+		}
+		return x.Category.String()
+	}
 	if r.By == attribution.DiffByCategory {
-		category = func(attribution.Category) string { return "" } // the rows are named so
+		category = func(*attribution.DiffRow) string { return "" } // the rows are named so
 		t.header("change", "before", "after", "status", "", "category")
 	} else {
 		t.header("change", "before", "after", "status", "category", r.By.String())
 	}
-	const numbers = 58 // columns that the others take
+	const numbers = 61 // columns that the others take
 	for _, x := range rows[:shown] {
 		tail := ""
 		if x.MovedFrom != 0 {
 			tail = fmt.Sprintf(" (was line %d)", x.MovedFrom)
 		}
-		t.row(units.Signed(x.Delta), units.Bytes(x.Before), units.Bytes(x.After), x.Status.String(), category(x.Category),
+		t.row(units.Signed(x.Delta), units.Bytes(x.Before), units.Bytes(x.After), x.Status.String(), category(&x),
 			location(x.File, x.Line, x.Function, max(u.width-numbers-len(tail), 8))+tail)
 	}
 	if shown < len(r.Rows) {
