@@ -146,6 +146,10 @@ func Diff(a, b *snapshot.Snapshot, o DiffOptions) (DiffResult, error) {
 		}
 		r.At[i] = sides[i].moment
 	}
+	labels := classifySides(a, b, &sides)
+	for i, s := range [...]*snapshot.Snapshot{a, b} {
+		sides[i].sum(s, o.By, labels[i])
+	}
 	r.Before, r.After = sides[0].total, sides[1].total
 	r.Delta = r.After - r.Before
 	rows, moved := pairRows(sides[0].sums, sides[1].sums, o.By == DiffByLine || o.By == DiffByFrame)
@@ -207,23 +211,27 @@ func newSide(s *snapshot.Snapshot, device int, o DiffOptions, at string) (side, 
 	if err != nil {
 		return side{}, err
 	}
-	c := Classify(s, t)
-	x := side{timeline: t, device: d, moment: m, missing: missing, sums: map[placeKey]*placeSum{}, lines: map[placeKey]*placeSum{}}
-	places, lines := newPlacer(s, t, o.By), newPlacer(s, t, DiffByLine)
+	return side{timeline: t, device: d, moment: m, missing: missing, sums: map[placeKey]*placeSum{}, lines: map[placeKey]*placeSum{}}, nil
+}
+
+// sum adds up what is alive at the moment.
+func (x *side) sum(s *snapshot.Snapshot, by DiffBy, labels []Label) {
+	t, m := x.timeline, x.moment
+	places, lines := newPlacer(s, t, by), newPlacer(s, t, DiffByLine)
 	for i := range t.Allocations {
 		a := &t.Allocations[i]
 		if int(a.Born) > m.Event || int(a.Freed) <= m.Event {
 			continue
 		}
 		category := Unknown
-		if i < len(c.Labels) {
-			category = c.Labels[i].Category
+		if i < len(labels) {
+			category = labels[i].Category
 		}
 		x.total += a.Requested
 		x.categories[category] += a.Requested
 		line := lines.of(a)
 		key := line
-		switch o.By {
+		switch by {
 		case DiffByCategory:
 			key = placeKey{Function: category.String()}
 		case DiffByLine:
@@ -231,11 +239,10 @@ func newSide(s *snapshot.Snapshot, device int, o DiffOptions, at string) (side, 
 			key = places.of(a)
 		}
 		addTo(x.sums, key, a.Requested, category)
-		if o.By != DiffByLine {
+		if by != DiffByLine {
 			addTo(x.lines, line, a.Requested, category)
 		}
 	}
-	return x, nil
 }
 
 // momentOf looks a moment up. The end of a damaged file is an event like any

@@ -390,6 +390,9 @@ func diffPage(names []string, results []attribution.DiffResult) viewer.Page {
 	p := viewer.Page{Title: "what changed", Version: currentVersion().Version,
 		Facts: []string{"before: " + displayName(names[0]), "after: " + displayName(names[1])}}
 	for i := range results {
+		if r := &results[i]; r.First != r.Device {
+			p.Facts = append(p.Facts, fmt.Sprintf("device %d before, device %d after", r.First, r.Device))
+		}
 		p.Sections = append(p.Sections, viewer.DiffSection(&results[i]))
 	}
 	return p
