@@ -22,12 +22,25 @@ func (w *work) labelBackwards() {
 			w.grads.raise(at.size, n)
 		}
 	}
+	times := sizes{}
+	for i := w.firstBorn; i < w.endBorn; i++ {
+		if w.allocs[i].Requested >= onceSize {
+			times[w.allocs[i].Requested]++
+		}
+	}
 	for i := w.firstBorn; i < w.endBorn; i++ {
 		if j := w.backwardOf(i); j >= 0 && w.open(i) {
 			w.labels[i] = w.restOfBackward(i, w.history.backwards[j])
+			if w.labels[i] == backScratch && times[w.allocs[i].Requested] == 1 {
+				w.labels[i] = backOnce
+			}
 		}
 	}
 }
+
+// onceSize is from where on scratch that comes once may be a library's search
+// for an algorithm rather than a tensor.
+const onceSize = 16 << 20
 
 // A gradientRule says which sizes gradients can have.
 type gradientRule struct {

@@ -41,7 +41,7 @@ type rule func(*look) []Finding
 var rules = []rule{
 	attentionScores, logits, autocastCopies, noCheckpointing,
 	clipTemporaries, foreachTemporaries, keptGradients, copiedParameters,
-	retainedGraphs, validationGraphs,
+	retainedGraphs, validationGraphs, oneOffScratch,
 	workspaces, graphPools, pendingFrees, roundingWaste, splitGaps,
 }
 

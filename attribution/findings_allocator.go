@@ -124,9 +124,8 @@ func roundingWaste(l *look) []Finding {
 	}
 	f := Finding{
 		ID: "rounding", Title: "Rounding of block sizes", Reserved: true, UpperBound: true, Confidence: 1, Bytes: l.stats.RoundingWaste,
-		Why: "Blocks are larger than what was asked for: by rounding to 512 bytes, by roundup_power2_divisions, or because the rest of a large block is not split off.",
-		Do:  "Batch many small tensors into one; with roundup_power2_divisions set, choose more divisions.",
 	}
+	f.Why, f.Do = l.roundingCause()
 	var most int64
 	for i := range l.Timeline.Device.Blocks {
 		if b := &l.Timeline.Device.Blocks[i]; b.State == snapshot.Allocated && b.Size-b.Requested > most {
@@ -138,39 +137,82 @@ func roundingWaste(l *look) []Finding {
 	return []Finding{f}
 }
 
-// splitGaps finds fragmentation: free blocks between used ones, from a tenth of
-// what is reserved. Each is charged to the used blocks beside it, which keep
+// roundingCause tells which of three ways to lose memory to block sizes applies
+// most, and what to do about it. Without roundup_power2_divisions a tail of 512
+// bytes or more is the rest of a block that was not split: the allocator keeps
+// rests of up to 1 MiB with a block of more than 1 MiB, and larger ones above
+// max_split_size.
+func (l *look) roundingCause() (why, do string) {
+	divisions := false
+	for _, slot := range l.Snapshot.Settings.RoundupPower2Divisions {
+		divisions = divisions || slot.Divisions > 1
+	}
+	var small, tails int64
+	for i := range l.Timeline.Device.Blocks {
+		switch b := &l.Timeline.Device.Blocks[i]; {
+		case b.State != snapshot.Allocated || b.Size <= b.Requested:
+		case b.Size-b.Requested < 512:
+			small += b.Size - b.Requested
+		default:
+			tails += b.Size - b.Requested
+		}
+	}
+	switch {
+	case small >= tails:
+		return "Every block is a multiple of 512 bytes, which many small tensors do not fill.", "Batch many small tensors into one."
+	case divisions:
+		return "roundup_power2_divisions rounds requests up to a part of a power of two.", "Choose more divisions for these sizes in roundup_power2_divisions, or leave it out."
+	}
+	do = "Batch tensors of 1 to 10 MiB into larger ones."
+	if !l.Snapshot.Settings.ExpandableSegments {
+		do = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which splits off every rest of 512 bytes or more, or batch tensors of 1 to 10 MiB into larger ones."
+	}
+	return "The rest of a large block is not split off when it is no more than 1 MiB, or when the block is larger than max_split_size_mb.", do
+}
+
+// splitGaps finds fragmentation: free blocks between used ones. From a tenth of
+// what is reserved it is something to change, below that, down to a fiftieth,
+// worth knowing. Each is charged to the used blocks beside it, which keep
 // its segment from being returned.
 func splitGaps(l *look) []Finding {
-	if l.stats.InactiveSplit*10 < l.stats.Reserved || l.stats.InactiveSplit == 0 {
+	if l.stats.InactiveSplit*50 < l.stats.Reserved || l.stats.InactiveSplit == 0 {
 		return nil
 	}
 	f := Finding{
 		ID: "split_gaps", Title: "Free memory is stuck between used blocks", Reserved: true, UpperBound: true, Confidence: .95, Bytes: l.stats.InactiveSplit,
-		Why: "Gaps serve only requests that fit them, and empty_cache() cannot return a segment while one block in it is used.",
-		Do:  "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; where that is not possible, free what the named line keeps, or allocate it first.",
+		Info: l.stats.InactiveSplit*10 < l.stats.Reserved,
+		Why:  "Gaps serve only requests that fit them, and empty_cache() cannot return a segment while one block in it is used.",
+		Do:   "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; where that is not possible, free what the named line keeps, or allocate it first.",
 	}
 	id, pinned := l.pinner()
 	l.at(&f, id)
-	f.Evidence = fmt.Sprintf("%s of %s reserved are inactive split blocks when dumped; blocks of this line lie beside %s of them.",
-		units.Bytes(l.stats.InactiveSplit), units.Bytes(l.stats.Reserved), units.Bytes(pinned))
+	whose := "this line"
+	if f.File == "" {
+		whose = "no known line"
+		f.Do = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+	}
+	f.Evidence = fmt.Sprintf("%s of %s reserved are inactive split blocks when dumped; blocks of %s lie beside %s of them.",
+		units.Bytes(l.stats.InactiveSplit), units.Bytes(l.stats.Reserved), whose, units.Bytes(pinned))
 	return []Finding{f}
 }
 
 // pinner returns a stack of the line that has most free bytes beside its
-// blocks, and these bytes.
+// blocks, and these bytes. Memory without a line of Python counts only where no
+// other lies beside a gap: nobody could act on it.
 func (l *look) pinner() (snapshot.StackID, int64) {
 	d := l.Timeline.Device
 	beside := map[snapshot.FrameID]int64{}
 	var best snapshot.StackID
 	var most int64
+	python := false // of best
 	add := func(b *snapshot.Block, free int64) {
-		p := ^snapshot.FrameID(0) // memory without a line
-		if x := l.stack(b.Stack); x.place {
+		p, x := ^snapshot.FrameID(0), l.stack(b.Stack) // memory without a line
+		if x.place {
 			p = x.line
 		}
-		if beside[p] += free; beside[p] > most {
-			most, best = beside[p], b.Stack
+		beside[p] += free
+		if x.python && !python || x.python == python && beside[p] > most {
+			most, best, python = beside[p], b.Stack, x.python
 		}
 	}
 	for i := range d.Segments {

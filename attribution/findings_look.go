@@ -11,15 +11,16 @@ import (
 type trait uint16
 
 const (
-	traitSoftmax    trait = 1 << iota // softmax, but not log_softmax
-	traitLoss                         // cross_entropy, log_softmax, nll_loss
-	traitLayer                        // a layer that autocast runs in half precision
-	traitAutocast                     // C++: the cast of autocast itself
-	traitClip                         // clip_grad_norm_ and clip_grad_value_
-	traitForeach                      // an optimizer's foreach implementation
-	traitCheckpoint                   // torch.utils.checkpoint
-	traitCopy                         // copy.deepcopy of a tensor
-	traitSharded                      // FSDP
+	traitSoftmax     trait = 1 << iota // softmax, but not log_softmax
+	traitLoss                          // cross_entropy, log_softmax, nll_loss
+	traitLayer                         // a layer that autocast runs in half precision
+	traitAutocast                      // C++: the cast of autocast itself
+	traitClip                          // clip_grad_norm_ and clip_grad_value_
+	traitForeach                       // an optimizer's foreach implementation
+	traitCheckpoint                    // torch.utils.checkpoint
+	traitCopy                          // copy.deepcopy of a tensor
+	traitSharded                       // FSDP
+	traitConvolution                   // a convolution, for which cuDNN picks algorithms
 )
 
 // frameTraits reads one frame. File names are those of PyTorch's Python
@@ -43,12 +44,18 @@ func frameTraits(f *snapshot.Frame) trait {
 			return traitSoftmax
 		case "cross_entropy", "log_softmax", "nll_loss":
 			return traitLoss
-		case "linear", "conv1d", "conv2d", "conv3d":
+		case "linear":
+			return traitLayer
+		case "conv1d", "conv2d", "conv3d":
+			return traitLayer | traitConvolution
+		}
+	case path == "nn/modules/linear.py":
+		if f.Function == "forward" {
 			return traitLayer
 		}
-	case path == "nn/modules/linear.py" || path == "nn/modules/conv.py":
+	case path == "nn/modules/conv.py":
 		if f.Function == "forward" || f.Function == "_conv_forward" {
-			return traitLayer
+			return traitLayer | traitConvolution
 		}
 	case path == "nn/utils/clip_grad.py":
 		return traitClip
@@ -68,6 +75,9 @@ func nativeTraits(function string) (t trait) {
 		t |= traitLoss
 	case strings.Contains(function, "at::_ops::_softmax::"), strings.Contains(function, "at::native::softmax("):
 		t |= traitSoftmax
+	}
+	if strings.Contains(function, "cudnn_convolution") || strings.Contains(function, "at::convolution") {
+		t |= traitConvolution
 	}
 	if strings.Contains(function, "at::autocast::cached_cast") {
 		t |= traitAutocast

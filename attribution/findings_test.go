@@ -237,3 +237,51 @@ func TestPartsClose(t *testing.T) {
 		}
 	}
 }
+
+// What is said of rounding is the cause that applies.
+func TestRoundingCause(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		size, requested int64
+		settings        snapshot.Settings
+		do              string
+	}{
+		{"small tensors", 1024, 600, snapshot.Settings{}, "Batch many small"},
+		{"divisions", 16 << 20, 12 << 20, snapshot.Settings{RoundupPower2Divisions: []snapshot.RoundupDivision{{MiB: 1, Divisions: 2}}}, "Choose more divisions"},
+		{"unsplit", 20 << 20, 19 << 20, snapshot.Settings{RoundupPower2Divisions: []snapshot.RoundupDivision{{MiB: 1}}}, "Set PYTORCH_CUDA_ALLOC_CONF=expandable"},
+		{"unsplit", 20 << 20, 19 << 20, snapshot.Settings{ExpandableSegments: true}, "Batch tensors of 1"},
+	} {
+		d := &snapshot.Device{Blocks: []snapshot.Block{{Size: c.size, Requested: c.requested, State: snapshot.Allocated}}}
+		l := &look{Classification: &Classification{Snapshot: &snapshot.Snapshot{Settings: c.settings}, Timeline: &snapshot.Timeline{Device: d}}}
+		if _, do := l.roundingCause(); !strings.HasPrefix(do, c.do) {
+			t.Errorf("%s: the advice is %q, want %q", c.name, do, c.do)
+		}
+	}
+}
+
+// Scratch that only the first backward makes is told where convolutions run.
+func TestOneOffScratch(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		s := newScene()
+		conv := frame(library+"nn/modules/conv.py", "_conv_forward", 543)
+		s.model()
+		for _, n := range []string{"1", "2", "3"} {
+			s.alloc("out"+n, saved, conv, moduleRun, main)
+			s.alloc("seed"+n, 4, backCall, main)
+			if n == "1" || again {
+				s.alloc("search"+n, 16<<20)
+				s.free("search" + n)
+			}
+			s.alloc("grad"+n, weight)
+			s.free("out" + n)
+			s.free("seed"+n, main)
+			s.alloc("foreach"+n, weight, multi, stepWrap, main)
+			s.free("foreach"+n, multi, stepWrap, main)
+			s.free("grad"+n, zeroGrad, main)
+		}
+		all := Findings(s.finish())
+		if got := slices.ContainsFunc(all, func(f Finding) bool { return f.ID == "one_off_scratch" && f.Bytes == 16<<20 }); got == again {
+			t.Errorf("made again: %v, but the findings are %+v", again, all)
+		}
+	}
+}
