@@ -1,0 +1,69 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapview/snapview/snapshot"
+)
+
+// A State is the allocator at a moment of the recorded run.
+type State struct {
+	Event int // the moment is after this event
+	Stats
+	Blocks []StateBlock // by address, without address space that is not mapped
+}
+
+// A StateBlock is one block at that moment.
+type StateBlock struct {
+	Addr            uint64
+	Size, Requested int64
+	State           snapshot.BlockState
+	First           bool // starts a segment: a contiguous range of device memory
+	Small           bool
+	Expandable      bool
+	Stream, Pool    uint16
+	Allocation      int32 // index into Timeline.Allocations, −1 when free
+}
+
+// At replays the recorded run up to and including an event; −1 for the start.
+func (r *Replay) At(event int) *State {
+	x := newExact(r.snap, r.Timeline)
+	x.run(min(max(event+1, 0), len(x.events)), nil)
+	owner := make(map[int32]int32)
+	for a, b := range x.blockOf {
+		if b != 0 {
+			owner[b] = int32(a)
+		}
+	}
+	out := &State{Event: event, Stats: x.m.Stats}
+	for s := range x.m.segments {
+		first := true
+		for b := x.m.segments[s].head; b != 0; b = x.m.blocks[b].next {
+			if !x.m.blocks[b].unmapped {
+				out.Blocks = append(out.Blocks, x.m.stateBlock(b, first, owner))
+			}
+			first = x.m.blocks[b].unmapped
+		}
+	}
+	slices.SortFunc(out.Blocks, func(a, b StateBlock) int { return cmp.Compare(a.Addr, b.Addr) })
+	return out
+}
+
+func (m *Model) stateBlock(b int32, first bool, owner map[int32]int32) StateBlock {
+	k, a := &m.blocks[b], m.arenaOf(b)
+	out := StateBlock{Addr: k.addr, Size: k.size, Requested: k.requested, State: stateOf(k.state), First: first, Small: a.small,
+		Expandable: m.isExpandable(b), Stream: m.lanes[a.lane].stream, Pool: m.lanes[a.lane].pool, Allocation: -1}
+	if n, ok := owner[b]; ok {
+		out.Allocation = n
+	}
+	return out
+}
+
+// Curve samples the recorded run at most n times.
+func (r *Replay) Curve(n int) []FragPoint {
+	x := newExact(r.snap, r.Timeline)
+	s := newSampler(len(x.events), n)
+	x.run(len(x.events), func(event int) { s.take(event, x.m) })
+	return s.points
+}
