@@ -126,6 +126,8 @@ type oomEvent struct {
 type peakStats struct {
 	Requested     int64 `json:"requested_bytes"`
 	Reserved      int64 `json:"reserved_bytes"`
+	Allocated     int64 `json:"allocated_bytes,omitempty"` // absent when the replay does not reproduce the record
+	Active        int64 `json:"active_bytes,omitempty"`
 	Event         int   `json:"event"` // of the requested peak, -1 for the start of the history
 	Time          int64 `json:"time_us"`
 	ReservedEvent int   `json:"reserved_event"`
@@ -138,16 +140,16 @@ func statsJSON(s *snapshot.Snapshot, timelines []*snapshot.Timeline) snapshotSta
 		Devices: []deviceStats{}, Settings: settingsJSON(s.Settings), Warnings: s.Warnings,
 	}
 	for _, t := range timelines {
-		out.Devices = append(out.Devices, accounts(t))
+		out.Devices = append(out.Devices, accounts(t, findBlockPeaks(s, t)))
 	}
 	if s.Host != nil {
-		host := accounts(s.Timeline(s.Host))
+		host := accounts(s.Timeline(s.Host), nil) // pinned memory has another allocator
 		out.Host = &host
 	}
 	return out
 }
 
-func accounts(t *snapshot.Timeline) deviceStats {
+func accounts(t *snapshot.Timeline, blocks *blockPeaks) deviceStats {
 	a := t.Device.Stats()
 	d := deviceStats{
 		Device: t.Device.Index, Reserved: a.Reserved, Allocated: a.Allocated, Active: a.Active, Requested: a.Requested,
@@ -164,6 +166,9 @@ func accounts(t *snapshot.Timeline) deviceStats {
 			Event: requested.Event, Time: requested.Time,
 			ReservedEvent: reserved.Event, ReservedTime: reserved.Time,
 		}
+	}
+	if blocks != nil {
+		d.Peak.Allocated, d.Peak.Active = blocks.allocated, blocks.active
 	}
 	d.OOM = oomEvents(t.Device)
 	return d
@@ -216,13 +221,13 @@ func (u *ui) statsText(s *snapshot.Snapshot, timelines []*snapshot.Timeline, mor
 	b.WriteString(u.partialLine(s))
 	b.WriteString(sourceLine(s) + "\n")
 	for _, t := range timelines {
-		b.WriteString("\n" + u.deviceAccounts(t, fmt.Sprintf("device %d", t.Device.Index)))
+		b.WriteString("\n" + u.deviceAccounts(t, findBlockPeaks(s, t), fmt.Sprintf("device %d", t.Device.Index)))
 	}
 	if more > 0 {
 		b.WriteString("\n" + ellipsis + " " + plural(more, "more device") + "\n")
 	}
 	if s.Host != nil {
-		b.WriteString("\n" + u.deviceAccounts(s.Timeline(s.Host), "pinned host memory"))
+		b.WriteString("\n" + u.deviceAccounts(s.Timeline(s.Host), nil, "pinned host memory"))
 	}
 	if len(timelines) == 0 {
 		b.WriteString("\nno device holds memory or has a history\n")
@@ -234,9 +239,9 @@ func (u *ui) statsText(s *snapshot.Snapshot, timelines []*snapshot.Timeline, mor
 
 // deviceAccounts are the accounts of a device under its name, or one line when
 // there is nothing to account for.
-func (u *ui) deviceAccounts(t *snapshot.Timeline, name string) string {
+func (u *ui) deviceAccounts(t *snapshot.Timeline, blocks *blockPeaks, name string) string {
 	if !isIdle(t) {
-		return u.style(bold, name) + "\n" + u.accountsTable(t)
+		return u.style(bold, name) + "\n" + u.accountsTable(t, blocks)
 	}
 	history := "no history"
 	if len(t.Device.Events) > 0 {
@@ -247,7 +252,7 @@ func (u *ui) deviceAccounts(t *snapshot.Timeline, name string) string {
 
 // accountsTable is the accounts of one device for reading: a name, the size in
 // the unit that suits it, the exact bytes and a remark.
-func (u *ui) accountsTable(t *snapshot.Timeline) string {
+func (u *ui) accountsTable(t *snapshot.Timeline, blocks *blockPeaks) string {
 	a := t.Device.Stats()
 	room := u.width - accountsWidth(t)
 	table := newTable(left, right, right, left)
@@ -274,6 +279,12 @@ func (u *ui) accountsTable(t *snapshot.Timeline) string {
 	if hasHistory(t) {
 		requested, reserved := peaks(t)
 		size("peak requested"+atLeastName(t), requested.Bytes, pointText(t, requested))
+		if blocks != nil {
+			explained("peak allocated"+atLeastName(t), blocks.allocated, "replayed, as recorded")
+		}
+		if blocks != nil && blocks.active != blocks.allocated {
+			explained("peak active"+atLeastName(t), blocks.active, "replayed, as recorded")
+		}
 		size("peak reserved"+atLeastName(t), reserved.Bytes, pointText(t, reserved))
 	}
 	if t.Unreconciled != 0 {
