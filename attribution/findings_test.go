@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -283,5 +284,26 @@ func TestOneOffScratch(t *testing.T) {
 		if got := slices.ContainsFunc(all, func(f Finding) bool { return f.ID == "one_off_scratch" && f.Bytes == 16<<20 }); got == again {
 			t.Errorf("made again: %v, but the findings are %+v", again, all)
 		}
+	}
+}
+
+// Where the file breaks off within a first step, what is alive then may be
+// scratch whose free was not read.
+func TestStepCutOff(t *testing.T) {
+	for _, partial := range []error{nil, errors.New("truncated")} {
+		s := newScene()
+		s.Partial = partial
+		s.model()
+		s.alloc("saved", saved, linear, moduleRun, main)
+		s.alloc("seed", 4, backCall, main)
+		s.alloc("grad", weight)
+		s.free("saved")
+		s.free("seed", main)
+		s.alloc("cut", weight, frame(library+"optim/adamw.py", "update", 1), stepWrap, main)
+		want := OptimizerState
+		if partial != nil {
+			want = Unknown
+		}
+		s.want(t, s.finish(), "cut", want)
 	}
 }
