@@ -1,11 +1,6 @@
 package allocator
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/snapview/snapview/snapshot"
-)
+import "github.com/snapview/snapview/snapshot"
 
 // A State is the allocator at a moment of the recorded run.
 type State struct {
@@ -30,24 +25,7 @@ type StateBlock struct {
 func (r *Replay) At(event int) *State {
 	x := newExact(r.snap, r.Timeline)
 	x.run(min(max(event+1, 0), len(x.events)), nil)
-	owner := make(map[int32]int32)
-	for a, b := range x.blockOf {
-		if b != 0 {
-			owner[b] = int32(a)
-		}
-	}
-	out := &State{Event: event, Stats: x.m.Stats}
-	for s := range x.m.segments {
-		first := true
-		for b := x.m.segments[s].head; b != 0; b = x.m.blocks[b].next {
-			if !x.m.blocks[b].unmapped {
-				out.Blocks = append(out.Blocks, x.m.stateBlock(b, first, owner))
-			}
-			first = x.m.blocks[b].unmapped
-		}
-	}
-	slices.SortFunc(out.Blocks, func(a, b StateBlock) int { return cmp.Compare(a.Addr, b.Addr) })
-	return out
+	return x.state(event)
 }
 
 func (m *Model) stateBlock(b int32, first bool, owner map[int32]int32) StateBlock {
