@@ -52,6 +52,7 @@ type deviceData struct {
 	Marks  []markData       `json:"marks,omitempty"`
 	Flames map[string]flame `json:"flames"` // by moment
 	Map    *mapData         `json:"map,omitempty"`
+	Maps   []*mapData       `json:"maps,omitempty"` // of past moments
 }
 
 // layerData is a category of the curve; Colour is a variable of the style sheet.
@@ -88,6 +89,7 @@ type flame struct {
 }
 
 type mapData struct {
+	Name   string     `json:"name,omitempty"` // of the moment; "" for that of the dump
 	Groups []mapGroup `json:"groups"`
 }
 

@@ -84,6 +84,10 @@ type Device struct {
 	PeakPhase    string   // "backward of step 2"; "" when not known
 	Findings     []Advice // most bytes first
 	Duration     int64    // µs from the first to the last event
+
+	// What the replay of the allocator tells; nil without a history.
+	Fragmentation *Fragmentation
+	OOM           *OOM // why the last failure happened
 }
 
 // Idle reports whether there is nothing to show of the device.

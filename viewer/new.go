@@ -101,7 +101,9 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 	}
 	out.Segments = newSegments(s, t)
 	if d != s.Host && len(t.Allocations) > 0 {
-		out.addPurpose(o.Classify(t), points, c)
+		classified := o.Classify(t)
+		out.addPurpose(classified, points, c)
+		out.addAllocator(s, t, classified)
 	}
 	out.Verdict = summarize(&out)
 	return out

@@ -67,6 +67,8 @@ type deviceView struct {
 	When            string       // the state of the segments: "at the end", "when dumped"
 	Moments         []momentView
 	Groups          []groupView
+	Fragmentation   *fragView
+	OOM             *oomView
 	Accounts        []account
 	HistoryAccounts []account
 	Notes           []note
@@ -296,6 +298,8 @@ func device(d *Device, id string, devices int, b *builder, html *texts) (*device
 		}
 	}
 	v.addSegments(d, data, devices, b, html)
+	v.addFragmentation(d, data, devices, b, html)
+	v.OOM = oomPanel(d, html)
 	v.Notes = deviceNotes(d, v)
 	for i := range v.Notes {
 		v.Notes[i].Text = html.value(v.Notes[i].Text)

@@ -28,6 +28,9 @@ func summarize(d *Device) Verdict {
 	if d.Failure != nil {
 		v.Tone = "bad"
 		parts = append(parts, failureSentence(d.Failure, h))
+		if d.OOM != nil {
+			parts = append(parts, "This is "+d.OOM.Short+".")
+		}
 	}
 	parts = append(parts, heightSentence(d))
 	if s := purposeSentence(d); s != "" {

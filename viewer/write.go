@@ -20,8 +20,11 @@ var pageSource string
 // seen. It is a script of its own, allowed by its hash.
 const bootJS = `document.documentElement.classList.add("js")`
 
+//go:embed assets/allocator.html.tmpl
+var allocatorSource string
+
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return parsePage(pageSource)
+	return parsePage(pageSource + allocatorSource)
 })
 
 // parsePage parses the template of a page together with what all pages share.

@@ -4,13 +4,25 @@
 var lineHeight = 15, lineGap = 3;
 var stateNames = ["allocated", "pending free", "free, inactive split", "free, releasable", "free, expandable"];
 
+// startMap draws the map of the dump, and those of past moments once opened.
 function startMap(device) {
-  var box = document.getElementById(device.id + "-map");
-  if (!box || !device.map) return null;
+  var draws = [mapOf(device, device.map, "")];
+  (device.maps || []).forEach(function (m) {
+    var draw = mapOf(device, m, "-" + m.name), box = document.getElementById(device.id + "-map-" + m.name);
+    if (!draw) return;
+    box.closest("details").addEventListener("toggle", draw);
+    draws.push(draw);
+  });
+  return function () { draws.forEach(function (draw) { if (draw) draw(); }); };
+}
+
+function mapOf(device, map, suffix) {
+  var box = document.getElementById(device.id + "-map" + suffix);
+  if (!box || !map) return null;
   var total = 0;
-  device.map.groups.forEach(function (g) { g.bytes = g.segments.reduce(function (n, s) { return n + s.bytes; }, 0); total += g.bytes; });
+  map.groups.forEach(function (g) { g.bytes = g.segments.reduce(function (n, s) { return n + s.bytes; }, 0); total += g.bytes; });
   var mapColour = { by: "state" }, section = box.closest("section");
-  var maps = device.map.groups.map(function (g) { return groupMap(box, g, document.getElementById(device.id + "-block"), mapColour); });
+  var maps = map.groups.map(function (g) { return groupMap(box, g, document.getElementById(device.id + "-block" + suffix), mapColour); });
   all("[data-colour]", section).forEach(function (b) {
     b.addEventListener("click", function () {
       mapColour.by = b.dataset.colour;
