@@ -200,7 +200,7 @@ func (u *ui) openReport(name string, o *options) (report, error) {
 		return nil, err
 	}
 	timelines, err := replay(s, name, o)
-	return snapshotReport{s, timelines, newClassifier(s)}, err
+	return &snapshotReport{snapshot: s, timelines: timelines, classes: newClassifier(s)}, err
 }
 
 // snapshotReport is the report of a memory snapshot.
@@ -208,14 +208,24 @@ type snapshotReport struct {
 	snapshot  *snapshot.Snapshot
 	timelines []*snapshot.Timeline
 	classes   classifier
+	verdicts  map[*snapshot.Timeline]string // why memory ran out, known once the page is written
 }
 
-func (r snapshotReport) write(w io.Writer) error {
-	return writePage(w, r.snapshot, r.timelines, r.classes)
+func (r *snapshotReport) write(w io.Writer) error {
+	page := newPage(r.snapshot, r.timelines, r.classes)
+	r.verdicts = map[*snapshot.Timeline]string{}
+	for i, t := range r.timelines { // the page has them in the same order
+		if x := page.Devices[i].OOM; x != nil {
+			r.verdicts[t] = oomVerdict(x)
+		}
+	}
+	return viewer.WriteSnapshot(w, page)
 }
 
-func (r snapshotReport) written(o *options, output string, size int64) (reportSummary, error) {
-	return summarize(r.snapshot, r.timelines, r.classes, o, output, size)
+func (r *snapshotReport) written(o *options, output string, size int64) (reportSummary, error) {
+	sum, err := summarize(r.snapshot, r.timelines, r.classes, o, output, size)
+	sum.verdicts = r.verdicts
+	return sum, err
 }
 
 // writeReport reads the file called name and writes its report.
@@ -252,8 +262,8 @@ func reportToStdout(ctx context.Context, u *ui, o *reportOptions, name string) e
 	return err
 }
 
-// writePage renders the report of the devices that were replayed.
-func writePage(w io.Writer, s *snapshot.Snapshot, timelines []*snapshot.Timeline, classes classifier) error {
+// newPage gathers the report of the devices that were replayed.
+func newPage(s *snapshot.Snapshot, timelines []*snapshot.Timeline, classes classifier) viewer.Snapshot {
 	replayed := map[*snapshot.Device]*snapshot.Timeline{}
 	for _, t := range timelines {
 		replayed[t.Device] = t
@@ -269,7 +279,7 @@ func writePage(w io.Writer, s *snapshot.Snapshot, timelines []*snapshot.Timeline
 			return slices.ContainsFunc(timelines, func(t *snapshot.Timeline) bool { return t.Device.Index == index })
 		}
 	}
-	return viewer.WriteSnapshot(w, viewer.NewSnapshot(s, o))
+	return viewer.NewSnapshot(s, o)
 }
 
 // replay replays the history of the devices asked for.

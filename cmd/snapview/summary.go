@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/snapshot"
+	"github.com/snapview/snapview/viewer"
 )
 
 // summaryLength is how many lines fit a glance. -n can ask for more.
@@ -21,6 +22,8 @@ type summary struct {
 	tops      []deviceTop // at the peak, or at the end when no peak is known
 	report    string      // path, "-" for stdout
 	size      int64       // of the report, bytes
+
+	verdicts map[*snapshot.Timeline]string // why memory ran out
 }
 
 func summarize(s *snapshot.Snapshot, all []*snapshot.Timeline, classes classifier, o *options, report string, size int64) (summary, error) {
@@ -253,15 +256,25 @@ func (sum summary) oomText(t *snapshot.Timeline) []string {
 		return nil
 	}
 	e := &t.Device.Events[event]
-	see := "see: snapview top --at oom "
+	see := "see: snapview oom "
 	if len(sum.timelines) > 1 {
 		see += fmt.Sprintf("--device %d ", t.Device.Index)
 	}
-	return []string{
-		"asked for " + units.Bytes(e.Size) + " at event " + units.Count(event) + ", ",
-		"device free " + units.Bytes(e.DeviceFree()) + "; ",
-		see + units.Safe(shellWord(sum.snapshot.Source.Name)),
+	parts := []string{"asked for " + units.Bytes(e.Size) + " at event " + units.Count(event)}
+	if v := sum.verdicts[t]; v != "" {
+		parts = append(parts, "; "+v+"; ")
+	} else {
+		parts = append(parts, ", device free "+units.Bytes(e.DeviceFree())+"; ")
 	}
+	return append(parts, see+units.Safe(shellWord(sum.snapshot.Source.Name)))
+}
+
+// oomVerdict is why memory ran out, in a few words.
+func oomVerdict(x *viewer.OOM) string {
+	if x.ShortBy > 0 {
+		return x.Verdict + ", " + units.Bytes(x.ShortBy) + " short in one piece"
+	}
+	return x.Verdict
 }
 
 // freeText tells how much of what is reserved nobody uses, and whether it can
