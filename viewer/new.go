@@ -59,14 +59,19 @@ func NewSnapshot(s *snapshot.Snapshot, o Options) Snapshot {
 		}
 	}
 	ranges := pairAnnotations(s.Annotations)
+	drawn := 0 // devices in use: what is behind the last one drawn in full is only listed
 	for _, d := range shown {
-		out.Devices = append(out.Devices, newDevice(s, d, ranges, len(shown), o))
+		view := newDevice(s, d, ranges, len(shown), drawn < maxDevices, o)
+		if !view.Idle() {
+			drawn++
+		}
+		out.Devices = append(out.Devices, view)
 	}
 	out.Annotations = annotationTable(ranges, shown)
 	return out
 }
 
-func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRange, devices int, o Options) Device {
+func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRange, devices int, inFull bool, o Options) Device {
 	t := o.Timeline(d)
 	name := "Device " + strconv.Itoa(d.Index)
 	if d == s.Host {
@@ -100,7 +105,7 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 		out.addMoment(s, t, "oom", "At the out-of-memory", devices, c)
 	}
 	out.Segments = newSegments(s, t)
-	if d != s.Host && len(t.Allocations) > 0 {
+	if inFull && d != s.Host && len(t.Allocations) > 0 {
 		classified := o.Classify(t)
 		out.addPurpose(classified, points, c)
 		out.addAllocator(s, t, classified)
