@@ -64,13 +64,6 @@ type StateMap struct {
 // fragPoints is how many samples of the curve are kept.
 const fragPoints = 400
 
-// replayed is a device's exact replay with the states a report shows.
-type replayed struct {
-	replay *allocator.Replay
-	states []*allocator.State
-	names  []string
-}
-
 // addAllocator fills in what the replay of the allocator tells. Nothing is
 // replayed without a history.
 func (d *Device) addAllocator(s *snapshot.Snapshot, t *snapshot.Timeline, c *attribution.Classification) {
