@@ -222,13 +222,17 @@ func (b *builder) event(items []value.Value) (value.Value, bool, error) {
 // growEvents makes room for as many events as the rest of the file will hold at
 // the rate of late, so that the longest column is not copied again and again.
 func (b *builder) growEvents() {
-	const first, least = 1 << 10, 16 // events to begin with, bytes an event takes at least
+	const (
+		first  = 1 << 10 // events to begin with
+		least  = 16      // bytes of the file that an event takes at least
+		margin = 1.2     // room that is never written to costs nothing, moving the column does
+	)
 	n := len(b.events)
 	more := int64(max(n, first))
 	if read, total := b.progress(); total > read && n >= first && read > b.grownAt {
 		rest := float64(total-read) / float64(read-b.grownAt) * float64(n-b.grownLen)
 		if n > 8*first {
-			more = max(more/4, min(int64(rest*1.02), (total-read)/least))
+			more = max(more/4, min(int64(rest*margin), (total-read)/least))
 		}
 		b.grownAt, b.grownLen = read, n
 	}
