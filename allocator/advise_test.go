@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,16 +26,21 @@ func TestChoose(t *testing.T) {
 		baseline *Result
 		others   []*Result
 		want     string // "none" for none
+		recorded int64  // peak in MiB, 0 for that of the baseline
 	}{
-		{"a clear gain", outcome("", 1000, 0, 50), []*Result{outcome(expandable, 800, 0, 60), outcome("max_split_size_mb:64", 900, 0, 40)}, expandable},
-		{"under 1 % is no reason to change", outcome("", 1000, 0, 50), []*Result{outcome(expandable, 991, 0, 10)}, ""},
-		{"simpler where equal within 1 %", outcome("", 1000, 0, 50), []*Result{outcome(both, 798, 0, 60), outcome(expandable, 800, 0, 90)}, expandable},
-		{"fewer calls where equal", outcome("", 1000, 0, 50), []*Result{outcome(expandable, 800, 0, 90), outcome("max_split_size_mb:64", 802, 0, 40)}, "max_split_size_mb:64"},
-		{"what fails is no choice", outcome("", 900, 1, 50), []*Result{outcome(expandable, 990, 0, 90), outcome("max_split_size_mb:64", 800, 2, 40)}, expandable},
-		{"nothing fits", outcome("", 900, 3, 50), []*Result{outcome(expandable, 990, 1, 90)}, "none"},
+		{"a clear gain", outcome("", 1000, 0, 50), []*Result{outcome(expandable, 800, 0, 60), outcome("max_split_size_mb:64", 900, 0, 40)}, expandable, 0},
+		{"under 1 % is no reason to change", outcome("", 1000, 0, 50), []*Result{outcome(expandable, 991, 0, 10)}, "", 0},
+		{"simpler where equal within 1 %", outcome("", 1000, 0, 50), []*Result{outcome(both, 798, 0, 60), outcome(expandable, 800, 0, 90)}, expandable, 0},
+		{"fewer calls where equal", outcome("", 1000, 0, 50), []*Result{outcome(expandable, 800, 0, 90), outcome("max_split_size_mb:64", 802, 0, 40)}, "max_split_size_mb:64", 0},
+		{"what fails is no choice", outcome("", 900, 1, 50), []*Result{outcome(expandable, 990, 0, 90), outcome("max_split_size_mb:64", 800, 2, 40)}, expandable, 0},
+		{"nothing fits", outcome("", 900, 3, 50), []*Result{outcome(expandable, 990, 1, 90)}, "none", 0},
+		{"less than the replay misses the record by", outcome("", 792, 0, 50), []*Result{outcome(expandable, 770, 0, 50)}, "", 780},
+		{"what is not modelled is no choice", outcome("", 1000, 0, 50), []*Result{outcome("no_such_key:1", 800, 0, 50)}, "", 0},
 	} {
 		got := "none"
-		if best := choose(c.baseline, c.others); best != nil {
+		a := &Advice{Baseline: c.baseline, Replays: c.others, Recorded: cmp.Or(c.recorded*mib, c.baseline.PeakReserved)}
+		a.Error = distance(a.Recorded, c.baseline.PeakReserved)
+		if best := a.choose(); best != nil {
 			got = best.Settings.Name()
 		}
 		if got != c.want {

@@ -22,7 +22,10 @@ func (x *exact) finish() {
 	if !x.Timeline.OpenEnd {
 		x.compareEnd()
 	}
-	x.Check.Exact = x.Check.Divergences == 0 && x.Check.Difference == 0
+	x.Check.Exact = x.Check.Divergences == 0 && x.Check.Difference == 0 && !x.Timeline.OpenEnd
+	if x.Timeline.OpenEnd && x.Check.Reason == "" {
+		x.Check.Reason = "later events are missing"
+	}
 	if !x.Check.Exact && x.Check.Reason == "" {
 		x.Check.Reason = "the peak of reserved bytes differs from that of the segment events"
 	}

@@ -41,7 +41,7 @@ func (r *Replay) fits(a *Advice) []Fit {
 	sets := []Settings{r.Settings}
 	best := a.Best
 	if best == nil {
-		best = slices.MinFunc(append([]*Result{a.Baseline}, a.Replays...), byOutcome)
+		best = slices.MinFunc(a.modelled(), byOutcome)
 	}
 	if best.OOMs < a.Baseline.OOMs || best == a.Best && best != a.Baseline {
 		sets = append(sets, best.Settings)

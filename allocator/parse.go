@@ -32,6 +32,7 @@ var harmless = map[string]bool{
 // "key:value" pairs joined by commas, blanks ignored, as AllocatorConfig::parseArgs
 // reads them. A key that is not known is kept in Other and noted in Warnings.
 func ParseConf(conf string) (Settings, error) {
+	conf = confValue(conf)
 	p := confParser{words: confWords(conf), out: Default()}
 	for len(p.words) > 0 {
 		if err := p.pair(); err != nil {
@@ -40,6 +41,24 @@ func ParseConf(conf string) (Settings, error) {
 	}
 	p.out.Text = strings.TrimSpace(conf)
 	return p.out, nil
+}
+
+// confValue takes the value out of a line for a shell, export NAME="value".
+func confValue(conf string) string {
+	conf = strings.TrimSpace(conf)
+	conf = strings.TrimSpace(strings.TrimPrefix(unquote(conf), "export "))
+	for _, name := range []string{"PYTORCH_CUDA_ALLOC_CONF=", "PYTORCH_ALLOC_CONF="} {
+		conf = strings.TrimPrefix(conf, name)
+	}
+	return unquote(conf)
+}
+
+// unquote drops a pair of quotes around s.
+func unquote(s string) string {
+	if n := len(s); n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
+		return s[1 : n-1]
+	}
+	return s
 }
 
 // confWords splits at commas, colons and brackets, which are words themselves

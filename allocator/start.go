@@ -23,7 +23,6 @@ const maxSpace = 1 << 50
 // history. Blocks whose size no longer exists get the size that the rules give.
 func (x *exact) start() {
 	if x.Timeline.History == snapshot.HistoryComplete || x.Timeline.OpenEnd {
-		x.Check.Rebuilt = x.Timeline.OpenEnd
 		return
 	}
 	x.Check.Rebuilt = true

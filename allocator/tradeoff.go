@@ -21,7 +21,11 @@ func (a *Advice) tradeOff() []string {
 // keep says why nothing should change.
 func (a *Advice) keep() string {
 	over := units.Percent(a.Baseline.PeakReserved-a.LowerBound, a.Baseline.PeakReserved)
-	return "no setting tried saves 1 % or more: the recorded ones reserve " + units.Bytes(a.Baseline.PeakReserved) +
+	least := "1 %"
+	if a.Error > a.Baseline.PeakReserved/100 {
+		least = units.Bytes(a.Error) + ", by which the replay misses the record,"
+	}
+	return "no setting tried saves " + least + " or more: the recorded ones reserve " + units.Bytes(a.Baseline.PeakReserved) +
 		" at the peak, of which " + over + " is not live at once"
 }
 

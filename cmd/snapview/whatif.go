@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/snapview/snapview/allocator"
 	"github.com/snapview/snapview/internal/units"
@@ -74,6 +75,9 @@ func runWhatif(cmd *cobra.Command, o *whatifOptions, name string) error {
 	return err
 }
 
+// leastLimit is the smallest segment that the allocator asks a device for.
+const leastLimit = 2 << 20
+
 // question checks and reads the flags.
 func (o *whatifOptions) question() (allocator.Question, error) {
 	var q allocator.Question
@@ -93,6 +97,9 @@ func (o *whatifOptions) question() (allocator.Question, error) {
 	}
 	if limit <= 0 {
 		return q, usagef("--limit %s: not a size above 0", o.limit)
+	}
+	if limit < leastLimit {
+		return q, usagef("--limit %s: less than 2 MiB, which no run fits in; add a unit, such as %sGiB", o.limit, strings.TrimRight(o.limit, " bB"))
 	}
 	q.Limit = limit
 	return q, nil

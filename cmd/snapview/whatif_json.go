@@ -15,10 +15,13 @@ type whatifAnswer struct {
 	LowerBound  int64            `json:"lower_bound_bytes"`
 	Limit       int64            `json:"limit_bytes,omitempty"`
 	Guessed     bool             `json:"limit_guessed,omitempty"`
+	LimitLow    int64            `json:"limit_low_bytes,omitempty"`
+	LimitHigh   int64            `json:"limit_high_bytes,omitempty"`
+	ReplayError int64            `json:"replay_error_bytes,omitempty"`
 	Baseline    whatifReplay     `json:"baseline"`
 	AllReplays  int              `json:"total_replays"` // before -n
 	Replays     []whatifReplay   `json:"replays"`
-	Recommended *recommendedConf `json:"recommendation"` // null when requests fail under all
+	Recommended *recommendedConf `json:"recommendation"` // null when requests fail under all or later events are missing
 	Fits        []smallestFit    `json:"smallest_fit"`
 	Notes       []string         `json:"notes,omitempty"`
 }
@@ -42,6 +45,7 @@ type selfCheck struct {
 
 type whatifReplay struct {
 	Conf              string    `json:"conf"`
+	NotModelled       bool      `json:"not_modelled,omitempty"`
 	PeakReserved      int64     `json:"peak_reserved_bytes"`
 	PeakAllocated     int64     `json:"peak_allocated_bytes"`
 	PeakActive        int64     `json:"peak_active_bytes"`
@@ -96,10 +100,11 @@ func (a deviceAdvice) json(s *snapshot.Snapshot, o *whatifOptions) whatifAnswer 
 		Recorded: recordedRun{Conf: a.recorded.Settings.Name(), PeakReserved: t.PeakReserved.Bytes, PeakRequested: t.Peak.Bytes,
 			OOMs: len(oomEvents(t.Device))},
 		SelfCheck:  selfCheck{check.Exact, check.Difference, check.Divergences, check.Event, check.Reason, check.Rebuilt},
-		LowerBound: a.LowerBound, Limit: a.Limit, Guessed: a.Guessed,
+		LowerBound: a.LowerBound, Limit: a.Limit, Guessed: a.Guessed, LimitLow: a.Low, LimitHigh: a.High, ReplayError: a.Error,
 		Baseline: replayJSON(a.Baseline), AllReplays: len(a.Replays), Replays: []whatifReplay{},
 		Recommended: a.recommendation(), Notes: a.Notes,
 	}
+	out.Fits = []smallestFit{}
 	if check.Exact {
 		out.Recorded.PeakAllocated = a.recorded.PeakAllocated
 	}
@@ -120,6 +125,7 @@ func replayJSON(r *allocator.Result) whatifReplay {
 		DeviceAllocs: r.DeviceAllocs, DeviceFrees: r.DeviceFrees, DeviceCalls: r.DeviceCalls(),
 		Retries: r.Retries, OOMs: r.OOMs, Rescued: r.Rescued,
 	}
+	out.NotModelled = !r.Modelled()
 	if r.OOMs > 0 {
 		out.FirstOOM = &firstOOM{r.FirstOOM, r.AtOOM.Reserved, r.AtOOM.Allocated}
 	}

@@ -49,19 +49,26 @@ func (u *ui) adviceText(a deviceAdvice, o *whatifOptions) string {
 		}
 	}
 	line("replay", a.checkParts()...)
-	line("recorded", "peak reserved "+units.Bytes(t.PeakReserved.Bytes), " under ", confText(&a.recorded.Settings))
-	line("live", units.Bytes(a.LowerBound)+" at the most; ", "no settings reserve less")
+	line("recorded", "peak reserved "+a.atLeast()+units.Bytes(t.PeakReserved.Bytes), " under ", confText(&a.recorded.Settings))
+	if a.Error > 0 {
+		line("", "the replay misses that by ", units.Bytes(a.Error)+": ", "smaller savings are not certain")
+	}
+	line("live", a.atLeast()+units.Bytes(a.LowerBound)+" at the most; ", "no settings reserve less")
 	if a.Limit > 0 {
-		from := "as --limit says"
 		if a.Guessed {
-			from = "as in the recorded run, which was short of memory"
+			line("limit", "between "+units.Bytes(a.Low), " and "+units.Bytes(a.High)+", ", "replayed at "+units.Bytes(a.Limit)+", ",
+				"as in the recorded run, ", "which was short of memory")
+		} else {
+			line("limit", units.Bytes(a.Limit)+", ", "as --limit says")
 		}
-		line("limit", units.Bytes(a.Limit)+", ", from)
 	}
 	b.WriteString("\n" + u.replayTable(a, o) + "\n")
 	line(u.adviceHead(a), u.adviceParts(a)...)
 	for _, why := range a.Why {
 		line("", words(why)...)
+	}
+	if len(a.Fits) == 0 {
+		return b.String()
 	}
 	b.WriteString("\n" + fitTable(a))
 	line("", words("(cached memory is given back when it has to be, which costs time; a GPU counts with 93% of its GiB, "+
@@ -99,6 +106,9 @@ func (a deviceAdvice) checkParts() []string {
 		}
 		return []string{text}
 	}
+	if a.recorded.Timeline.OpenEnd && check.Divergences == 0 && check.Difference == 0 {
+		return words("not exact: " + check.Reason)
+	}
 	return words("not exact: " + units.Bytes(check.Difference) + " otherwise, " + plural(check.Divergences, "event") +
 		" apart from the record; see the note")
 }
@@ -108,9 +118,9 @@ func (a deviceAdvice) checkParts() []string {
 func (u *ui) replayTable(a deviceAdvice, o *whatifOptions) string {
 	shown := o.rows.limit(len(a.Replays))
 	rows := [][]string{{"reserved", "change", "not live", "fails", "device calls", "settings"},
-		a.replayRow(a.Baseline, confText(&a.Baseline.Settings)+" (recorded)")}
+		a.replayRow(a.Baseline, confText(&a.Baseline.Settings)+" (recorded, replayed)")}
 	for _, r := range a.Replays[:shown] {
-		rows = append(rows, a.replayRow(r, confText(&r.Settings)))
+		rows = append(rows, a.replayRow(r, rowName(r)))
 	}
 	out := alignRows(rows)
 	for _, column := range []int{2, 3, 1} { // not live, device calls, change
@@ -126,6 +136,22 @@ func (u *ui) replayTable(a deviceAdvice, o *whatifOptions) string {
 		out += ellipsis + " " + plural(more, "more setting") + "\n"
 	}
 	return out
+}
+
+func rowName(r *allocator.Result) string {
+	name := confText(&r.Settings)
+	if !r.Modelled() {
+		name += " (not modelled)"
+	}
+	return name
+}
+
+// atLeast goes before a peak that later events may exceed.
+func (a deviceAdvice) atLeast() string {
+	if a.recorded.Timeline.OpenEnd {
+		return "at least "
+	}
+	return ""
 }
 
 func (a deviceAdvice) replayRow(r *allocator.Result, name string) []string {
@@ -173,6 +199,8 @@ func changeText(now, before int64) string {
 
 func (u *ui) adviceHead(a deviceAdvice) string {
 	switch {
+	case a.recorded.Timeline.OpenEnd:
+		return "open"
 	case a.Best == nil:
 		return "no fit"
 	case a.Best == a.Baseline:
@@ -183,6 +211,8 @@ func (u *ui) adviceHead(a deviceAdvice) string {
 
 func (u *ui) adviceParts(a deviceAdvice) []string {
 	switch {
+	case a.recorded.Timeline.OpenEnd:
+		return []string{"no recommendation"}
 	case a.Best == nil:
 		return []string{"more memory is needed, or fewer requests"}
 	case a.Best == a.Baseline:
