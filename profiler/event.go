@@ -104,20 +104,28 @@ func (s *scanner) event(e *rawEvent) bool {
 		if !ok || !s.field(e, key) {
 			return false
 		}
-		switch s.peek() {
-		case ',':
-			s.pos++
-			if s.peek() == '}' { // a trailing comma
-				s.pos++
-				return true
-			}
-		case '}':
-			s.pos++
-			return true
-		default:
-			return false
+		if more, ok := s.anotherMember(); !more {
+			return ok
 		}
 	}
+}
+
+// anotherMember consumes what follows a member of an object: a comma before the
+// next one, or the end, before which a comma may stand. ok is false when neither
+// comes.
+func (s *scanner) anotherMember() (more, ok bool) {
+	switch s.peek() {
+	case ',':
+		s.pos++
+		if s.peek() != '}' {
+			return true, true
+		}
+	case '}':
+	default:
+		return false, false
+	}
+	s.pos++
+	return false, true
 }
 
 func (s *scanner) field(e *rawEvent, key []byte) bool {
@@ -181,18 +189,8 @@ func (s *scanner) argsOf(a *rawArgs) bool {
 		if !ok || !s.arg(a, key) {
 			return false
 		}
-		switch s.peek() {
-		case ',':
-			s.pos++
-			if s.peek() == '}' {
-				s.pos++
-				return true
-			}
-		case '}':
-			s.pos++
-			return true
-		default:
-			return false
+		if more, ok := s.anotherMember(); !more {
+			return ok
 		}
 	}
 }

@@ -324,7 +324,7 @@ func unescape(b []byte) (text []byte, damaged bool) {
 	return out, damaged
 }
 
-// unicodeEscape decodes \uXXXX or a pair of surrogates at the start of b, and
+// unicodeEscape decodes \u and four hex digits or a pair of surrogates at the start of b, and
 // returns how many bytes it takes; 0 when it is none.
 func unicodeEscape(b []byte) (rune, int) {
 	hex := func(b []byte) (rune, bool) {
