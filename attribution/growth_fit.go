@@ -16,16 +16,18 @@ const fewest = 4
 // thinned to medians of equal stretches.
 func Fit(s Series) Trend {
 	x, y := usable(s)
-	perPoint := max(1, len(x)/mostPairs)
+	given := len(x)
 	x, y = thin(x, y, mostPairs)
 	if len(x) == 0 {
 		return Trend{}
 	}
-	f := fitter{x: x, y: y, tolerance: tolerance(y, s.Resolution)}
+	f := fitter{x: x, y: y, tolerance: tolerance(y, s.Resolution), exact: s.Resolution == 0}
 	skip := f.warmUp()
+	f.before = &fitter{x: x[:skip+1], y: y[:skip+1], tolerance: f.tolerance}
 	f.x, f.y = x[skip:], y[skip:]
 	t := f.fit()
-	t.WarmUp, t.Points = skip*perPoint, len(s.Steps)-skip*perPoint
+	t.WarmUp = skip * given / len(x)
+	t.Points = given - t.WarmUp
 	return t
 }
 
@@ -55,29 +57,46 @@ func tolerance(y []float64, resolution float64) float64 {
 type fitter struct {
 	x, y      []float64
 	tolerance float64 // differences up to this are none
+	exact     bool    // values are not rounded
+	before    *fitter // the warm-up, up to the first point used
 }
 
-// warmUp returns how many leading points are off the line that the second half
-// of the points lies on.
+// warmUp returns how many leading points are off the line that the later points
+// lie on.
 func (f *fitter) warmUp() int {
 	n := len(f.x)
 	if n <= fewest {
 		return 0
 	}
-	half := n - max(n/2, fewest)
-	x, y := f.x[half:], f.y[half:]
-	s := senSlope(x, y).median
+	from, s := f.later()
+	x, y := f.x[from:], f.y[from:]
 	base, noise := residuals(x, y, s)
-	width := 0.0 // of one stretch between points: the corners of a staircase lie that far off its line
+	height := 0.0 // of the highest stair: the corners of a staircase lie that far off its line
 	for i := 1; i < len(y); i++ {
-		width = max(width, math.Abs(y[i]-y[i-1]))
+		height = max(height, math.Abs(y[i]-y[i-1]))
 	}
-	near := max(f.tolerance, 5*noise, width)
+	near := max(f.tolerance, 5*noise, height)
 	skip := 0
-	for skip < half && math.Abs(f.y[skip]-base-s*(f.x[skip]-x[0])) > near {
+	for skip < from && math.Abs(f.y[skip]-base-s*(f.x[skip]-x[0])) > near {
 		skip++
 	}
 	return skip
+}
+
+// later returns where the later points begin and their slope: the second half,
+// or less of it when the curve starts to rise only there.
+func (f *fitter) later() (from int, s float64) {
+	n := len(f.x)
+	count := max(n/2, fewest)
+	line := senSlope(f.x[n-count:], f.y[n-count:])
+	for count/2 >= 2*fewest {
+		next := senSlope(f.x[n-count/2:], f.y[n-count/2:])
+		if next.low <= 1.5*line.high || next.low <= 0 || medianOf(f.y[n-count/2:]) < quantile(0.95, f.y[:n-count/2]) {
+			break // no steeper, or reached before
+		}
+		count, line = count/2, next
+	}
+	return n - count, line.median
 }
 
 // residuals returns where the line of a slope is at the first point, and the
@@ -135,7 +154,7 @@ func (f *fitter) rising(t *Trend) {
 	t.Rises = len(corners)
 	n := len(f.x)
 	if t.Rises == 0 {
-		if n >= fewest {
+		if n >= fewest || n >= 2 && f.exact {
 			t.Course = Level
 		}
 		return
@@ -145,7 +164,10 @@ func (f *fitter) rising(t *Trend) {
 		t.Shape = Staircase
 		f.fitCorners(t, corners)
 	}
-	t.Course = f.risingCourse(t, corners)
+	t.Course = f.risingCourse(corners)
+	if t.Course == Climbing && t.Low <= 0 {
+		t.Course = TooShort
+	}
 }
 
 // corners are the points at which the curve has risen above the level before.
@@ -160,17 +182,17 @@ func (f *fitter) corners() (list []int) {
 	return list
 }
 
-// isStaircase reports whether most points have the level of the point before,
-// and not because levels are printed with few digits.
+// isStaircase reports whether the curve is mostly flat between its rises, and
+// not only because levels are printed with few digits.
 func (f *fitter) isStaircase(corners []int) bool {
-	if len(corners)*2 > len(f.x) {
-		return false
-	}
-	heights := make([]float64, len(corners))
+	heights, gaps := make([]float64, len(corners)), make([]float64, 0, len(corners))
 	for i, c := range corners {
 		heights[i] = f.y[c] - f.y[c-1]
+		if i > 0 {
+			gaps = append(gaps, float64(c-corners[i-1]))
+		}
 	}
-	return medianOf(heights) > 1.5*f.tolerance
+	return (len(gaps) == 0 || medianOf(gaps) >= 2) && medianOf(heights) > 1.5*f.tolerance
 }
 
 // fitCorners replaces the slope by that of the corners, which depends neither on
@@ -194,13 +216,13 @@ func (f *fitter) fitCorners(t *Trend, corners []int) {
 	}
 }
 
-// risingCourse says where a curve that never falls is heading.
-func (f *fitter) risingCourse(t *Trend, corners []int) Course {
+// risingCourse says where a curve that never falls is heading. A curve whose
+// last flat stretch is much longer than those between its rises has stopped.
+func (f *fitter) risingCourse(corners []int) Course {
 	n := len(f.x)
-	last := f.x[n-1]
-	tail := last - f.x[corners[len(corners)-1]]
+	span, tail := f.x[n-1]-f.x[0], f.x[n-1]-f.x[corners[len(corners)-1]]
 	if len(corners) == 1 {
-		if n-corners[0] > max(fewest, n/3) {
+		if n-corners[0] > max(fewest, n/2) {
 			return Settled
 		}
 		return TooShort
@@ -209,7 +231,7 @@ func (f *fitter) risingCourse(t *Trend, corners []int) Course {
 	for i := 1; i < len(corners); i++ {
 		longest = max(longest, f.x[corners[i]]-f.x[corners[i-1]])
 	}
-	switch span := last - f.x[0]; {
+	switch {
 	case tail > 2*longest && tail > span/4:
 		return Settled
 	case len(corners) < 3 || n < fewest:
@@ -220,22 +242,46 @@ func (f *fitter) risingCourse(t *Trend, corners []int) Course {
 	return f.halves()
 }
 
-// halves compares the second half's growth to the first's.
+// halves compares the growth of the second half with that of the first, and
+// both with that of a warm-up that was no single jump: something that fills
+// rises less and less.
 func (f *fitter) halves() Course {
-	n := len(f.x)
-	middle := (f.x[0] + f.x[n-1]) / 2
-	at, _ := slices.BinarySearch(f.x, middle)
-	k := max(1, n/8) // medians of some points, so that noise does not decide
-	low := medianOf(f.y[:k])
-	mid := medianOf(f.y[max(0, at-k/2):min(n, at+k/2+1)])
-	high := medianOf(f.y[n-k:])
-	switch first, second := mid-low, high-mid; {
-	case second < 0.1*first:
+	first, second := f.grownInHalves()
+	ratio := second / first
+	switch pace := f.warmUpPace(); {
+	case second <= 0.1*first:
 		return Settled
-	case second < 0.5*first:
+	case pace > 0 && ratio < 0.9 && first+second < 0.1*f.before.rise():
+		return Settled
+	case ratio < 0.5, ratio < 0.9 && pace > 2*(first+second)/(f.x[len(f.x)-1]-f.x[0]):
 		return Slowing
 	}
 	return Climbing
+}
+
+// grownInHalves compares medians of some points each, so that noise does not
+// decide.
+func (f *fitter) grownInHalves() (first, second float64) {
+	n := len(f.x)
+	at, _ := slices.BinarySearch(f.x, (f.x[0]+f.x[n-1])/2)
+	k := max(1, n/8)
+	low, high := medianOf(f.y[:k]), medianOf(f.y[n-k:])
+	middle := medianOf(f.y[max(0, at-k/2):min(n, at+k/2+1)])
+	return middle - low, high - middle
+}
+
+// rise is from the first to the last point.
+func (f *fitter) rise() float64 { return f.y[len(f.y)-1] - f.y[0] }
+
+// warmUpPace is the slope of a warm-up that rose step by step over a good part
+// of the points, 0 for another.
+func (f *fitter) warmUpPace() float64 {
+	w := f.before
+	n := len(w.x)
+	if n < fewest || n < len(f.x)/8 || 2*len(w.corners()) < n-1 {
+		return 0
+	}
+	return max(0, w.rise()/(w.x[n-1]-w.x[0]))
 }
 
 // wavy judges a curve that goes up and down.

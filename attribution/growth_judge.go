@@ -1,28 +1,37 @@
 package attribution
 
 import (
-	"fmt"
 	"math"
-
-	"github.com/snapview/snapview/internal/units"
+	"slices"
 )
 
-// negligible is the growth per step, relative to what is held, below which a
-// climbing curve is no leak: less than 1 % in 100,000 steps.
-const negligible = 1e-7
+const (
+	// negligible is the growth per step, relative to what is held, below which a
+	// climbing curve is no leak: less than 1 % in 100,000 steps.
+	negligible = 1e-7
+
+	// noticeable is the part by which reserved memory must rise after its
+	// warm-up to be called growth.
+	noticeable = 0.05
+
+	// cacheWarmUp is how many points the allocator's cache may take to reach its
+	// size: the second training step is the first with optimizer state during
+	// its forward and backward.
+	cacheWarmUp = 2
+)
 
 // Judge says whether memory leaks.
 //
 // It is a leak when allocated bytes climb beyond their noise and their last
 // digit after the warm-up, and still do at the end. Reserved or peak bytes that
 // rise while allocated bytes do not are the allocator's cache, which follows the
-// largest inputs so far.
+// largest inputs so far. What rose and stopped is steady.
 func Judge(in GrowthInput) Growth {
 	g := Growth{Unit: in.Unit, Allocated: Fit(in.Allocated), Reserved: Fit(in.Reserved), Peak: Fit(in.Peak)}
 	if g.Unit == "" {
 		g.Unit = "step"
 	}
-	if len(in.Allocated.Steps) == 0 {
+	if g.Allocated.Points == 0 {
 		g.judgeReserved()
 		return g
 	}
@@ -31,66 +40,59 @@ func Judge(in GrowthInput) Growth {
 	switch {
 	case a.Course == TooShort:
 		g.tooShort()
-	case a.Course == Climbing && g.isNegligible():
-		g.Verdict = Steady
-		g.Why = fmt.Sprintf("allocated grows by %s a %s, less than 1 %% of the %s held in 100,000 %ss",
-			units.Bytes(round(a.BytesPerStep)), g.Unit, units.Bytes(round(a.End)), g.Unit)
-	case a.Course == Climbing:
-		g.Verdict = Leak
-		g.Why = fmt.Sprintf("allocated climbs by %s a %s (%s) and still does at the end", units.Bytes(round(a.BytesPerStep)), g.Unit, interval(a))
 	case a.Course == Slowing:
-		g.Why = fmt.Sprintf("allocated rose by %s, less and less", units.Bytes(round(a.Grown)))
-		g.Need = fmt.Sprintf("run at least %.0f more %ss: a cache that fills stops, a leak does not", math.Ceil(a.Last-a.First), g.Unit)
+		g.slowing()
+	case a.Course == Climbing && !g.isNegligible():
+		g.leaks()
 	default:
-		g.notLeaking()
+		g.staysLevel(in)
 	}
 	return g
 }
 
+// isNegligible is asked of a rate by step only: how much a second or a snapshot
+// stands for is not known.
 func (g *Growth) isNegligible() bool {
-	return g.Unit == "step" && g.Allocated.BytesPerStep < negligible*g.Allocated.End
+	return g.Unit == "step" && g.BytesPerStep < negligible*g.Allocated.End
 }
 
-func (g *Growth) tooShort() {
-	a := &g.Allocated
-	switch {
-	case a.Points < fewest:
-		g.Why = fmt.Sprintf("%d %ss are too few for a trend", a.Points, g.Unit)
-		g.Need = fmt.Sprintf("at least %d %ss after the first", fewest, g.Unit)
-	default:
-		g.Why = fmt.Sprintf("allocated rose %d× by %s in %d %ss", a.Rises, units.Bytes(round(a.Grown)), a.Points, g.Unit)
-		g.Need = "a longer run: three rises at regular intervals are a trend"
-	}
+// A cacheRise is what a curve rose by after the first points, beyond a rise of
+// allocated bytes.
+type cacheRise struct {
+	name   string
+	bytes  float64
+	to     float64
+	stairs int
+	last   float64 // step of the last rise
+	ended  bool    // flat for the second half or more
 }
 
-// notLeaking tells cache growth from steady memory.
-func (g *Growth) notLeaking() {
-	a := &g.Allocated
-	held := fmt.Sprintf("allocated stays at %s", units.Bytes(round(a.End)))
-	if a.Course == Settled {
-		held = fmt.Sprintf("allocated rose to %s and stopped", units.Bytes(round(a.End)))
+// riseOfCache looks at reserved bytes, and without them at the peaks.
+func riseOfCache(in *GrowthInput) (r cacheRise, ok bool) {
+	s := in.Reserved
+	if len(s.Steps) == 0 {
+		s = in.Peak
 	}
-	if r, name := g.growing(); r != nil {
-		g.Verdict, g.Shape = CacheGrowth, r.Shape
-		g.Why = fmt.Sprintf("%s; %s rises by %s in %d stairs: it follows the largest inputs so far", held, name, units.Bytes(round(r.Grown)), r.Rises)
-		return
+	x, y := usable(s)
+	if len(y) < fewest {
+		return r, false
 	}
-	g.Verdict = Steady
-	g.Why = fmt.Sprintf("%s over %d %ss", held, a.Points, g.Unit)
-}
-
-// growing returns the curve of reserved or peak bytes that rises noticeably
-// after the warm-up.
-func (g *Growth) growing() (*Trend, string) {
-	for _, c := range []struct {
-		t    *Trend
-		name string
-	}{{&g.Reserved, "reserved"}, {&g.Peak, "peak"}} {
-		if c.t.Points >= fewest && c.t.Rises > 0 && c.t.Grown > 0.01*c.t.End {
-			return c.t, c.name
+	r.name = nameOr(s.Name, "reserved")
+	base := slices.Max(y[:cacheWarmUp])
+	high := base
+	for i := cacheWarmUp; i < len(y); i++ {
+		if y[i] > high+max(tolerance(y, s.Resolution), 0.002*high) {
+			r.stairs++
+			r.last = x[i]
+			high = y[i]
 		}
 	}
-	return nil, ""
+	r.to, r.bytes = high, high-base
+	r.ended = 2*r.last < x[0]+x[len(x)-1]
+	if _, held := usable(in.Allocated); len(held) > cacheWarmUp {
+		r.bytes -= max(0, slices.Max(held)-slices.Max(held[:cacheWarmUp]))
+	}
+	return r, r.bytes > noticeable*base
 }
 
 // judgeReserved judges without allocated bytes.
@@ -102,19 +104,20 @@ func (g *Growth) judgeReserved() {
 	g.Shape = r.Shape
 	switch r.Course {
 	case TooShort:
-		g.Why = fmt.Sprintf("%d %ss of %s memory are too few for a trend", r.Points, g.Unit, name)
-		g.Need = "a longer run with allocated bytes"
+		g.reservedTooShort(r, name)
 	case Level, Falling, Settled:
 		g.Verdict = Steady
-		g.Why = fmt.Sprintf("%s stays at %s", name, units.Bytes(round(r.End)))
+		g.Why = stays(r, name, g.Unit)
 	default:
-		g.Why = fmt.Sprintf("%s grows by %s a %s, which may be a leak or the cache of the allocator", name, units.Bytes(round(r.BytesPerStep)), g.Unit)
-		g.Need = "allocated bytes (torch.cuda.memory_allocated) decide"
+		g.reservedGrows(r, name)
 	}
 }
 
-func interval(t *Trend) string {
-	return fmt.Sprintf("95 %%: %s to %s", units.Bytes(round(t.Low)), units.Bytes(round(t.High)))
+func nameOr(name, other string) string {
+	if name == "" {
+		return other
+	}
+	return name
 }
 
 func round(bytes float64) int64 { return int64(math.Round(bytes)) }
