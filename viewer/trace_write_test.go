@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"bytes"
-	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,14 +18,7 @@ func renderTrace(t *testing.T, tr Trace) string {
 }
 
 func TestTracePageGolden(t *testing.T) {
-	html, data := parts(t, renderTrace(t, fakeTrace()))
-	html = regexp.MustCompile(`sha256-[^&]+`).ReplaceAllString(html, "sha256-…")
-	golden(t, "trace.html.golden", html)
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, []byte(data), "", " "); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "trace.json.golden", indented.String())
+	goldenPage(t, "trace.html.golden", "trace.json.golden", renderTrace(t, fakeTrace()))
 }
 
 func TestSameTraceSameBytes(t *testing.T) {
