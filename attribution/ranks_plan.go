@@ -1,0 +1,396 @@
+package attribution
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ErrNoRankMoment is wrapped by the error for a moment that no file is named after.
+var ErrNoRankMoment = errors.New("no snapshot is named so")
+
+// A RankFile is a file and whose it is, as far as its name says.
+type RankFile struct {
+	Source RankSource
+	ID     RankID
+	Basis  RankBasis // RankUnknown until it is read when its name does not say
+
+	name   rankName
+	moment int // index into rankPlan.moments
+}
+
+// A rankPlan says which files to compare.
+type rankPlan struct {
+	files   []RankFile // of the chosen moment, by rank
+	all     []RankFile
+	moments []RankMoment // in order of the run, as far as names tell
+	chosen  int          // index into moments; −1 when files of several are read
+	tells   []bool       // of each moment: its name speaks of progress
+	older   int          // files of the chosen moment whose rank has a later one, by the times in their names
+	unnamed []string     // snapshots in folders whose name tells no rank, while others' does
+}
+
+// planOptions are what is known beyond names.
+type planOptions struct {
+	at        string // the moment to take; "" for the last that most ranks have
+	notRanks  bool   // bare numbers are no ranks: the files are of one process
+	otherNode bool   // what looked like moments are machines
+}
+
+// planRanks reads the names of files and chooses those to compare.
+func planRanks(sources []RankSource, o planOptions) (rankPlan, error) {
+	p := rankPlan{chosen: -1}
+	for i, path := range relativePaths(sources) {
+		n := readName(path)
+		f := RankFile{Source: sources[i], ID: n.id, name: n}
+		if n.id.known() {
+			f.Basis = RankByName
+		}
+		p.all = append(p.all, f)
+	}
+	dropSettings(p.all)
+	if !o.notRanks {
+		numberRanks(p.all)
+	}
+	p.findMoments()
+	if o.otherNode {
+		p.momentsAreNodes()
+	}
+	localRanks(p.all)
+	if err := p.choose(o.at); err != nil {
+		return p, err
+	}
+	return p, nil
+}
+
+// relativePaths are the paths below the folder that all have in common. Where
+// none of them says a rank, the two last common folders count too.
+func relativePaths(sources []RankSource) []string {
+	split := make([][]string, len(sources))
+	for i, s := range sources {
+		split[i] = strings.Split(filepath.ToSlash(s.Path), "/")
+	}
+	common := 0
+	for common < len(split[0])-1 && !slices.ContainsFunc(split, func(s []string) bool {
+		return common >= len(s)-1 || s[common] != split[0][common]
+	}) {
+		common++
+	}
+	join := func(from int) (out []string, known bool) {
+		for _, s := range split {
+			path := strings.Join(s[from:], "/")
+			known = known || readName(path).id.known()
+			out = append(out, path)
+		}
+		return out, known
+	}
+	paths, known := join(common)
+	if !known {
+		if longer, found := join(max(common-2, 0)); found {
+			return longer
+		}
+	}
+	return paths
+}
+
+// dropSettings removes coordinates that are the same in all names: those are
+// sizes (tp2_pp4_rank3) or tell nothing.
+func dropSettings(files []RankFile) {
+	if len(files) < 2 {
+		return
+	}
+	for _, a := range slices.Clone(files[0].ID.Axes) {
+		if slices.ContainsFunc(files, func(f RankFile) bool { return f.ID.axis(a.Name) != a.Index }) {
+			continue
+		}
+		for i := range files {
+			id := &files[i].ID
+			id.Axes = slices.DeleteFunc(slices.Clone(id.Axes), func(x RankAxis) bool { return x == a })
+			if !id.known() {
+				files[i].Basis = RankUnknown
+			}
+		}
+	}
+}
+
+// numberRanks takes a number that no word explains for the rank, when no name
+// says a rank: the last one in which names differ, if it runs from 0 or 1 on
+// without many gaps and the files that differ in nothing else have different ones.
+func numberRanks(files []RankFile) {
+	if len(files) < 2 || slices.ContainsFunc(files, func(f RankFile) bool { return f.ID.known() }) {
+		return
+	}
+	shapes := map[string][]int{}
+	for i := range files {
+		shapes[shapeOf(&files[i].name)] = append(shapes[shapeOf(&files[i].name)], i)
+	}
+	for _, members := range shapes {
+		bare := files[members[0]].name.bare
+		for k := len(bare) - 1; k >= 0; k-- {
+			if countsRanks(files, members, k) {
+				for _, i := range members {
+					files[i].takeNumber(k)
+				}
+				break
+			}
+		}
+	}
+}
+
+// shapeOf is the name with every bare number as #.
+func shapeOf(n *rankName) string {
+	rest := slices.Clone(n.rest)
+	for _, i := range n.bare {
+		rest[i].text = "#"
+	}
+	return joinTokens(rest)
+}
+
+// countsRanks reports whether the k-th bare number of some files numbers ranks.
+func countsRanks(files []RankFile, members []int, k int) bool {
+	values, seen := map[int]bool{}, map[string]bool{}
+	lowest, highest := files[members[0]].name.number(k), 0
+	for _, i := range members {
+		n := &files[i].name
+		v := n.number(k)
+		values[v] = true
+		lowest, highest = min(lowest, v), max(highest, v)
+		id := n.time + "/" + n.key()
+		if seen[id] {
+			return false
+		}
+		seen[id] = true
+	}
+	return len(values) > 1 && lowest <= 1 && highest < 2*len(values)+1
+}
+
+func (n *rankName) number(k int) int { return n.rest[n.bare[k]].num }
+
+func (f *RankFile) takeNumber(k int) {
+	at := f.name.bare[k]
+	f.ID = noRank
+	f.ID.Rank, f.Basis = f.name.number(k), RankByNumber
+	f.name.rest = slices.Delete(slices.Clone(f.name.rest), at, at+1)
+}
+
+// findMoments groups files by what of their names does not say the rank.
+func (p *rankPlan) findMoments() {
+	byKey := map[string]int{}
+	var rests [][]nameToken
+	for i := range p.all {
+		f := &p.all[i]
+		key := f.name.key()
+		m, known := byKey[key]
+		if !known {
+			m = len(rests)
+			byKey[key] = m
+			rests = append(rests, f.name.rest)
+		}
+		f.moment = m
+	}
+	order := make([]int, len(rests))
+	for i := range order {
+		order[i] = i
+	}
+	short := differences(rests)
+	slices.SortFunc(order, func(a, b int) int { return compareMoments(orderOf(rests[a]), orderOf(rests[b])) })
+	place := make([]int, len(rests))
+	for to, from := range order {
+		place[from] = to
+		m := RankMoment{Name: joinTokens(short[from])}
+		if len(rests) == 1 {
+			m.Name = ""
+		}
+		p.moments = append(p.moments, m)
+		p.tells = append(p.tells, tellsMoment(short[from]))
+	}
+	for i := range p.all {
+		p.all[i].moment = place[p.all[i].moment]
+	}
+	p.countRanks()
+}
+
+func (p *rankPlan) countRanks() {
+	ranks := make([]map[string]bool, len(p.moments))
+	for _, f := range p.all {
+		if ranks[f.moment] == nil {
+			ranks[f.moment] = map[string]bool{}
+		}
+		id := f.ID.String()
+		if !f.ID.known() {
+			id = f.Source.Path
+		}
+		ranks[f.moment][id] = true
+	}
+	for i := range p.moments {
+		p.moments[i].Ranks = len(ranks[i])
+	}
+}
+
+// momentsAreNodes makes machines of what seemed to be moments.
+func (p *rankPlan) momentsAreNodes() {
+	for i := range p.all {
+		f := &p.all[i]
+		f.ID.Node = strings.Trim(p.moments[f.moment].Name+" "+f.ID.Node, " ")
+		f.moment = 0
+	}
+	p.moments, p.tells = []RankMoment{{}}, []bool{true}
+	p.countRanks()
+}
+
+// localRanks recognises ranks that are numbers on a machine, or within a
+// coordinate: the same number occurs on several at one moment.
+func localRanks(files []RankFile) {
+	type place struct {
+		moment, rank int
+	}
+	where := map[place]string{}
+	repeated := false
+	for _, f := range files {
+		if f.ID.Rank < 0 {
+			continue
+		}
+		k, rest := place{f.moment, f.ID.Rank}, RankID{Rank: -1, Local: -1, Node: f.ID.Node, Axes: f.ID.Axes}.String()
+		if old, known := where[k]; known && old != rest {
+			repeated = true
+		}
+		where[k] = rest
+	}
+	for i := range files {
+		id := &files[i].ID
+		switch {
+		case id.Rank < 0:
+		case !repeated:
+			id.Local = -1
+		case id.Node != "":
+			id.Local, id.Rank = id.Rank, -1
+		case len(id.Axes) > 0:
+			id.Axes = append(slices.Clone(id.Axes), RankAxis{"rank", id.Rank})
+			id.Rank = -1
+		}
+	}
+}
+
+// choose takes the files of one moment: the one asked for, or of those that
+// most ranks have the last.
+func (p *rankPlan) choose(at string) error {
+	p.countRanks()
+	named := slices.ContainsFunc(p.all, func(f RankFile) bool { return f.ID.known() })
+	switch {
+	case at != "":
+		m, err := p.named(at)
+		if err != nil {
+			return err
+		}
+		p.chosen = m
+	case !named && slices.Contains(p.tells, false) && len(p.moments) > 1:
+		p.take(func(RankFile) bool { return true }) // the names may tell machines apart, which only reading shows
+		return nil
+	default:
+		p.chosen = 0
+		for i, m := range p.moments {
+			if m.Ranks >= p.moments[p.chosen].Ranks {
+				p.chosen = i
+			}
+		}
+	}
+	p.take(func(f RankFile) bool {
+		if named && !f.ID.known() && !f.Source.Named {
+			p.unnamed = append(p.unnamed, f.Source.Path)
+			return false
+		}
+		return f.moment == p.chosen
+	})
+	return nil
+}
+
+// named finds the moment that a text names: as a whole, or as the only one that
+// it is part of.
+func (p *rankPlan) named(at string) (int, error) {
+	var parts []int
+	for i, m := range p.moments {
+		if strings.EqualFold(m.Name, at) {
+			return i, nil
+		}
+		if strings.Contains(strings.ToLower(m.Name), strings.ToLower(at)) {
+			parts = append(parts, i)
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	if len(parts) > 1 {
+		return 0, fmt.Errorf("%q is part of %s: write one of these in full", at, p.momentNames(parts))
+	}
+	every := make([]int, len(p.moments))
+	for i := range every {
+		every[i] = i
+	}
+	return 0, fmt.Errorf("%q: %w; there are %s", at, ErrNoRankMoment, p.momentNames(every))
+}
+
+// momentNames lists moments for a message.
+func (p *rankPlan) momentNames(list []int) string {
+	const most = 12
+	var names []string
+	for i, m := range list {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(list)-most))
+			break
+		}
+		if name := p.moments[m].Name; name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "no names to choose from"
+	}
+	return strings.Join(names, ", ")
+}
+
+// take takes files; of several of one rank at one moment the last, by the times
+// in their names.
+func (p *rankPlan) take(keep func(RankFile) bool) {
+	last := map[string]int{}
+	for _, f := range p.all {
+		if !keep(f) {
+			continue
+		}
+		if !f.ID.known() {
+			p.files = append(p.files, f)
+			continue
+		}
+		id := f.ID.String()
+		i, again := last[id]
+		if !again {
+			last[id] = len(p.files)
+			p.files = append(p.files, f)
+			continue
+		}
+		p.older++
+		if old := &p.files[i]; cmp.Or(compareNatural(f.name.time, old.name.time), compareNatural(f.Source.Path, old.Source.Path)) > 0 {
+			*old = f
+		}
+	}
+	slices.SortStableFunc(p.files, func(a, b RankFile) int {
+		return cmp.Or(compareRankIDs(a.ID, b.ID), compareNatural(a.Source.Path, b.Source.Path))
+	})
+}
+
+// probe is a file by which reading tells whether moments are machines: of the
+// first rank that was chosen, at another moment. It returns false when the
+// names leave no doubt.
+func (p *rankPlan) probe() (RankFile, bool) {
+	if p.chosen < 0 || p.tells[p.chosen] || len(p.files) == 0 {
+		return RankFile{}, false
+	}
+	for _, f := range p.all {
+		if f.moment != p.chosen && !p.tells[f.moment] && f.ID.known() && f.ID.String() == p.files[0].ID.String() {
+			return f, true
+		}
+	}
+	return RankFile{}, false
+}
