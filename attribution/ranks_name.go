@@ -130,6 +130,9 @@ type rankName struct {
 	bare []int       // indices into rest of numbers that no word explains
 }
 
+// maxRank is more than any job has; larger numbers in names are something else.
+const maxRank = 1 << 20
+
 // readName reads a path.
 func readName(path string) rankName {
 	n := rankName{id: noRank}
@@ -158,7 +161,7 @@ func readName(path string) rankName {
 				l, from = rankLabel, i
 			}
 		}
-		if drop[i] {
+		if drop[i] || t.num > maxRank {
 			continue
 		}
 		switch l {

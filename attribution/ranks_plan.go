@@ -67,7 +67,7 @@ func planRanks(sources []RankSource, o planOptions) (rankPlan, error) {
 }
 
 // relativePaths are the paths below the folder that all have in common. Where
-// none of them says a rank, the two last common folders count too.
+// none of them says whose it is, a rank in the two last common folders counts.
 func relativePaths(sources []RankSource) []string {
 	split := make([][]string, len(sources))
 	for i, s := range sources {
@@ -79,17 +79,18 @@ func relativePaths(sources []RankSource) []string {
 	}) {
 		common++
 	}
-	join := func(from int) (out []string, known bool) {
+	join := func(from int) (out []string, known, ranked bool) {
 		for _, s := range split {
 			path := strings.Join(s[from:], "/")
-			known = known || readName(path).id.known()
+			id := readName(path).id
+			known, ranked = known || id.known(), ranked || id.Rank >= 0
 			out = append(out, path)
 		}
-		return out, known
+		return out, known, ranked
 	}
-	paths, known := join(common)
+	paths, known, _ := join(common)
 	if !known {
-		if longer, found := join(max(common-2, 0)); found {
+		if longer, _, ranked := join(max(common-2, 0)); ranked {
 			return longer
 		}
 	}
