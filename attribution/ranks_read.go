@@ -24,9 +24,9 @@ type RankOptions struct {
 	Memory  int64 // bytes that reading may take; 0 for no bound. A file that needs more is read alone
 	Workers int   // files read at a time; 0 for one per processor
 
-	// Progress, when set, is called after each file, from one goroutine at a
-	// time; total may grow.
-	Progress func(done, total int)
+	// Progress, when set, is called now and then, from one goroutine at a time,
+	// with the raw bytes read so far and in all. More may come in.
+	Progress func(read, total int64)
 }
 
 // RankFailure is a snapshot that could not be read.
@@ -81,10 +81,10 @@ type rankReader struct {
 	skipped RankSkipped
 	notes   []string
 
-	mu    sync.Mutex
-	done  map[string]rankResult // by path
-	rates map[string]float64    // decoded bytes per byte of a file, the most seen, by compression
-	total int
+	mu       sync.Mutex
+	done     map[string]rankResult // by path
+	rates    map[string]float64    // decoded bytes per byte of a file, the most seen, by compression
+	progress [2]int64              // raw bytes read, and in all
 }
 
 type rankResult struct {
@@ -113,7 +113,9 @@ func (r *rankReader) read(ctx context.Context, files []RankFile) error {
 		bound = 1 << 60
 	}
 	files = slices.DeleteFunc(slices.Clone(files), func(f RankFile) bool { _, known := r.done[f.Source.Path]; return known })
-	r.total += len(files)
+	for _, f := range files {
+		r.progress[1] += f.Source.Size
+	}
 	memory := semaphore.NewWeighted(bound)
 	workers := r.o.Workers
 	if workers <= 0 {
@@ -132,9 +134,6 @@ func (r *rankReader) read(ctx context.Context, files []RankFile) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.done[f.Source.Path] = res
-			if r.o.Progress != nil {
-				r.o.Progress(len(r.done), r.total)
-			}
 			return nil
 		})
 	}
@@ -168,7 +167,12 @@ func (r *rankReader) readOne(ctx context.Context, s RankSource) rankResult {
 	}
 	defer f.Close()
 	defer context.AfterFunc(ctx, func() { f.Close() })() // ends a read that is under way
-	snap, err := snapshot.Read(f, snapshot.Options{Name: s.Path, Partial: r.o.Partial})
+	before := int64(0)
+	defer func() { r.advance(s.Size - before) }()
+	snap, err := snapshot.Read(f, snapshot.Options{Name: s.Path, Partial: r.o.Partial, Progress: func(read, _ int64) {
+		r.advance(read - before)
+		before = read
+	}})
 	if err != nil {
 		return rankResult{err: withoutFile(err)}
 	}
@@ -179,6 +183,16 @@ func (r *rankReader) readOne(ctx context.Context, s RankSource) rankResult {
 		r.mu.Unlock()
 	}
 	return rankResult{rows: RankRows(snap)}
+}
+
+// advance tells that so many raw bytes more were read.
+func (r *rankReader) advance(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress[0] += n
+	if r.o.Progress != nil {
+		r.o.Progress(r.progress[0], r.progress[1])
+	}
 }
 
 // withoutFile takes the file's name off an error: rows say it anyway.

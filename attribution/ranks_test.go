@@ -259,11 +259,11 @@ func TestRanksOrder(t *testing.T) {
 	}
 	var want RankReport
 	for i, o := range []RankOptions{{Device: -1, Workers: 1}, {Device: -1, Workers: 8}, {Device: -1, Workers: 4, Memory: 1}} {
-		seen := 0
-		o.Progress = func(done, total int) { seen = max(seen, done) }
+		var read, all int64
+		o.Progress = func(done, total int64) { read, all = done, total }
 		set, err := ReadRanks(context.Background(), sources, RankSkipped{}, o)
-		if err != nil || seen < 4 {
-			t.Fatalf("%v, told of %d files", err, seen)
+		if err != nil || read == 0 || read != all {
+			t.Fatalf("%v, told of %d of %d bytes", err, read, all)
 		}
 		got := Ranks(set)
 		if i == 0 {
