@@ -1,8 +1,6 @@
 package trainlog
 
-import (
-	"strings"
-)
+import "strings"
 
 // ultralyticsColumn is the column of memory_reserved() in the rows that YOLO's
 // trainer prints for each epoch.
@@ -23,20 +21,20 @@ func (r *reader) epochRow(line string) bool {
 		return false
 	}
 	fields := strings.Fields(line[:min(len(line), 200)])
-	if len(fields) <= r.memoryAt || !strings.HasSuffix(fields[r.memoryAt], "G") {
+	if len(fields) <= r.memoryAt {
 		return false
 	}
 	epoch, _, ok := strings.Cut(fields[0], "/")
 	n, isNumber := smallNumber(epoch)
-	tokens := tokenize(fields[r.memoryAt], nil)
-	if !ok || !isNumber || len(tokens) != 2 || tokens[0].kind != number {
+	value, digits, unit, whole, isAmount := leadingAmount(fields[r.memoryAt])
+	if !ok || !isNumber || !isAmount || !whole || unit != "G" {
 		return false
 	}
 	here := nowhere()
 	here.epoch = float64(n)
 	r.move(here, true)
 	r.forms[PrintedLines] = true
-	r.take(&figure{metric: Reserved, value: tokens[0].value, digits: tokens[0].digits, unit: Unit{Text: "G", Power: 3},
+	r.take(&figure{metric: Reserved, value: value, digits: digits, unit: Unit{Text: unit, Power: 3},
 		spelling: ultralyticsColumn, device: Unknown}, true)
 	return true
 }

@@ -59,8 +59,11 @@ func amountAfter(text, words string) float64 {
 	if at < 0 {
 		return math.NaN()
 	}
-	tokens := tokenize(text[at+len(words):min(len(text), at+len(words)+40)], nil)
-	return amountOf(text[at+len(words):], tokens, 0)
+	value, _, unit, _, ok := leadingAmount(text[at+len(words):])
+	if u, isUnit := parseUnit(unit, false); ok && isUnit {
+		return value * math.Pow(1024, float64(u.Power))
+	}
+	return math.NaN()
 }
 
 // amountBefore reads an amount that ends where words begin.
@@ -69,18 +72,9 @@ func amountBefore(text, words string) float64 {
 	if at < 0 {
 		return math.NaN()
 	}
-	head := text[max(0, at-40):at]
-	tokens := tokenize(head, nil)
-	return amountOf(head, tokens, len(tokens)-2)
-}
-
-func amountOf(text string, tokens []token, i int) float64 {
-	if i < 0 || i+1 >= len(tokens) || tokens[i].kind != number {
+	fields := strings.Fields(text[max(0, at-40):at])
+	if len(fields) < 2 {
 		return math.NaN()
 	}
-	u, ok := parseUnit(text[tokens[i+1].start:tokens[i+1].end], false)
-	if !ok {
-		return math.NaN()
-	}
-	return tokens[i].value * math.Pow(1024, float64(u.Power))
+	return amountAfter(strings.Join(fields[len(fields)-2:], " "), "")
 }

@@ -12,6 +12,9 @@ func headless(line string) *table {
 	if !isDigit(line[0]) && !strings.HasPrefix(line, "GPU-") && !strings.HasPrefix(line, "NVIDIA") && !strings.HasPrefix(line, "Tesla") {
 		return nil
 	}
+	if !strings.Contains(line, "MiB") && !(len(line) > 10 && line[4] == '/') {
+		return nil
+	}
 	cells := commas(line)
 	t := &table{split: commas, smi: true, byUUID: map[string]int{}}
 	stamped := false
@@ -19,18 +22,18 @@ func headless(line string) *table {
 	var sizes []float64
 	for i, cell := range cells {
 		c := column{name: fmt.Sprintf("column %d", i+1)}
-		tokens := tokenize(cell, nil)
-		v, isNumber := cellNumber(cell)
+		v, digits, unit, whole, ok := leadingAmount(cell)
+		isCount := ok && whole && unit == "" && digits == 0
 		switch {
 		case i == 0 && isStamp(cell):
 			c.role, stamped = timeColumn, true
 		case strings.HasPrefix(cell, "GPU-"), strings.Count(cell, ":") == 2 && strings.Contains(cell, "."):
 			c.role = uuidColumn
-		case len(tokens) == 2 && tokens[0].kind == number && cell[tokens[1].start:tokens[1].end] == "MiB":
-			amounts, sizes = append(amounts, i), append(sizes, tokens[0].value)
-		case isNumber && len(amounts) == 0 && (i == 0 || i == 1 && stamped) && v < 64 && tokens[0].digits == 0:
+		case ok && whole && unit == "MiB":
+			amounts, sizes = append(amounts, i), append(sizes, v)
+		case isCount && len(amounts) == 0 && (i == 0 || i == 1 && stamped) && v < 64:
 			c.role = indexColumn
-		case isNumber && stamped && tokens[0].digits == 0:
+		case isCount && stamped:
 			amounts, sizes = append(amounts, i), append(sizes, v)
 		}
 		t.columns = append(t.columns, c)

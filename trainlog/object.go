@@ -128,7 +128,7 @@ func (r *reader) members(list []member, rest string) {
 		}
 	}
 	if !here.known() && rest != "" {
-		here = placeOf(rest, tokenize(rest, nil))
+		here = placeOf(rest, r.scan.words.split(rest, nil))
 	}
 	figures, stats := r.memberFigures(list)
 	r.move(here, len(figures) > 0)
@@ -169,8 +169,8 @@ func (r *reader) memberFigures(list []member) (figures []figure, stats bool) {
 			}
 			continue
 		}
-		if m.isText && len(tokenize(m.text, nil)) > 2 {
-			continue // more than a number and a unit
+		if _, _, _, whole, ok := leadingAmount(m.text); m.isText && !(ok && whole) {
+			continue
 		}
 		if found, _ := r.scan.figures(strings.NewReplacer(",", " ", "|", " ", ".", " ").Replace(m.name) + ": " + m.text); len(found) > 0 {
 			f := found[0]

@@ -1,8 +1,6 @@
 package trainlog
 
-import (
-	"strings"
-)
+import "strings"
 
 // A figure is an amount of memory on a line.
 type figure struct {
@@ -20,6 +18,7 @@ type figure struct {
 
 // A scanner finds the figures of a line. Its tokens are reused.
 type scanner struct {
+	words   *vocabulary
 	line    string
 	tokens  []token
 	out     []figure
@@ -35,8 +34,8 @@ type scanner struct {
 func (s *scanner) figures(line string) (list []figure, unclear bool) {
 	s.line, s.out = line, s.out[:0]
 	s.unit, s.hasUnit, s.unclear = Unit{}, false, false
-	s.tokens = tokenize(line, s.tokens[:0])
-	s.program = programOf(line)
+	s.tokens = s.words.split(line, s.tokens[:0])
+	s.program = programOf(line, s.tokens)
 	for i := range s.tokens {
 		if s.tokens[i].kind == number && !s.tokens[i].taken {
 			s.number(i)
@@ -129,7 +128,7 @@ func (s *scanner) unitAfter(i int) (u Unit, ok bool, next int) {
 		return u, false, next
 	}
 	w := &s.tokens[next]
-	u, ok = parseUnit(s.text(w), !w.spaced)
+	u, ok = w.word.unit, w.word.isUnit || w.word.isGlued && !w.spaced
 	if !ok || s.isMark(next+1, "/") && next+2 < len(s.tokens) && s.text(&s.tokens[next+2]) == "s" {
 		return Unit{}, false, next // a rate
 	}
@@ -177,7 +176,7 @@ func (s *scanner) before(i int) (l label, spelling string) {
 			continue
 		}
 		words++
-		l.read(s.text(t))
+		l.join(&t.word.says)
 		if start == i {
 			end = t.end
 		}
@@ -217,7 +216,7 @@ func (s *scanner) after(i int) (l label, spelling string) {
 		to = i + 1
 	}
 	for j := to - 1; j >= from; j-- {
-		l.read(s.text(&s.tokens[j]))
+		l.join(&s.tokens[j].word.says)
 	}
 	if l.kind < memory {
 		return label{}, ""
@@ -283,9 +282,9 @@ func (s *scanner) slashed(i int) (left, right label, ok bool) {
 			continue
 		}
 		if slash < 0 {
-			right.read(s.text(&s.tokens[j]))
+			right.join(&s.tokens[j].word.says)
 		} else {
-			left.read(s.text(&s.tokens[j]))
+			left.join(&s.tokens[j].word.says)
 		}
 	}
 	return left, right, slash >= 0 && left.kind >= memory && right.kind >= memory
@@ -307,22 +306,17 @@ func (s *scanner) isWithin(i int) bool {
 func (s *scanner) deviceNear(i int) int {
 	for j := i - 1; j >= 0; j-- {
 		t := &s.tokens[j]
-		if t.kind != word {
+		if t.kind != word || !t.word.isGPU {
 			continue
 		}
-		name := strings.ToLower(s.text(t))
-		digits := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz")
-		switch strings.TrimSuffix(name, digits) {
-		case "gpu", "cuda", "device":
-			if n, ok := smallNumber(digits); ok {
-				return n
-			}
-			for k := j + 1; k < i && k <= j+4 && digits == ""; k++ {
-				if next := &s.tokens[k]; next.kind == number && next.digits == 0 && next.value >= 0 && next.value < maxDevices {
-					return int(next.value)
-				} else if !s.isMark(k, ":=#['\"") {
-					break
-				}
+		if t.word.gpu != Unknown {
+			return t.word.gpu
+		}
+		for k := j + 1; k < i && k <= j+4; k++ {
+			if next := &s.tokens[k]; isCount(next) && next.value < maxDevices {
+				return int(next.value)
+			} else if !s.isMark(k, ":=#['\"") {
+				break
 			}
 		}
 	}

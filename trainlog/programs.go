@@ -6,13 +6,21 @@ import "strings"
 // which unit is printed, or what "memory" is of.
 type program struct {
 	name string
-	// is reports whether a line is one of the program's.
-	is func(line string) bool
+	// A line is the program's if it has a word for which word holds, and is holds
+	// for the line.
+	word func(string) bool
+	is   func(line string) bool
 	// unit is the unit of a number without one; Power 0 for none.
 	unit Unit
 	base float64 // size of the program's ambiguous units; 0 when not known
 	// means is the metric of what is only called memory, Used when it is not known.
 	means Metric
+}
+
+func named(word string) func(string) bool { return func(w string) bool { return w == word } }
+
+func within(part string) func(string) bool {
+	return func(w string) bool { return strings.Contains(w, part) }
 }
 
 func has(parts ...string) func(string) bool {
@@ -39,28 +47,32 @@ const axolotl = "Axolotl"
 
 // programs are tried in order. What each prints is from its source.
 var programs = []program{
-	{name: "DeepSpeed", is: has("MA ", "Max_MA "), base: 1024, means: Used},
-	{name: "DeepSpeed", is: has("MaxMemAllocated="), base: 1024, means: Used},
-	{name: "Megatron Bridge", is: has("mem-allocated-gigabytes"), base: 1000, means: Used},
-	{name: "Megatron", is: has("memory (MB) |"), base: 1024, means: Used},
-	{name: "torchtitan", is: has("memory:", "GiB(", "tps"), base: 1024, means: PeakReserved},
-	{name: "Detectron2", is: has("max_mem: "), unit: mebibytes, base: 1024, means: PeakAllocated},
-	{name: "MetricLogger", is: has("max mem: "), unit: mebibytes, base: 1024, means: PeakAllocated},
-	{name: "OpenMMLab", is: has("data_time: ", "memory: "), unit: mebibytes, base: 1024, means: PeakAllocated},
-	{name: "torchtune", is: has("peak_memory_active"), unit: gibibytes, base: 1024, means: Used},
-	{name: "MS-Swift", is: has("memory(GiB)"), base: 1024, means: PeakReserved},
-	{name: "verl", is: has("perf/max_memory_allocated_gb"), base: 1024, means: Used},
-	{name: "fairseq", is: has("gb_free"), base: 1024, means: Used},
-	{name: axolotl, is: has("GB misc)"), base: 1024, means: Allocated},
-	{name: "Composer", is: isComposer, unit: gibibytes, base: 1000, means: Used},
-	{name: "Transformers", is: has("_mem_gpu"), base: 1024, means: Allocated},
+	{name: "DeepSpeed", word: named("Max_MA"), is: has("MA "), base: 1024, means: Used},
+	{name: "DeepSpeed", word: named("MaxMemAllocated"), is: has("="), base: 1024, means: Used},
+	{name: "Megatron Bridge", word: named("gigabytes"), is: has("mem-allocated-gigabytes"), base: 1000, means: Used},
+	{name: "Megatron", word: named("MB"), is: has("memory (MB) |"), base: 1024, means: Used},
+	{name: "torchtitan", word: named("tps"), is: has("memory:", "GiB("), base: 1024, means: PeakReserved},
+	{name: "Detectron2", word: named("max_mem"), is: has("max_mem: "), unit: mebibytes, base: 1024, means: PeakAllocated},
+	{name: "MetricLogger", word: named("mem"), is: has("max mem: "), unit: mebibytes, base: 1024, means: PeakAllocated},
+	{name: "OpenMMLab", word: named("data_time"), is: has("memory: "), unit: mebibytes, base: 1024, means: PeakAllocated},
+	{name: "torchtune", word: named("peak_memory_active"), is: has(":"), unit: gibibytes, base: 1024, means: Used},
+	{name: "MS-Swift", word: named("GiB"), is: has("memory(GiB)"), base: 1024, means: PeakReserved},
+	{name: "verl", word: named("max_memory_allocated_gb"), is: has("perf/"), base: 1024, means: Used},
+	{name: "fairseq", word: named("gb_free"), is: has("="), base: 1024, means: Used},
+	{name: axolotl, word: named("misc"), is: has("GB misc)"), base: 1024, means: Allocated},
+	{name: "Composer", word: within("_mem"), is: isComposer, unit: gibibytes, base: 1000, means: Used},
+	{name: "Transformers", word: within("_mem_gpu"), is: has("="), base: 1024, means: Allocated},
 }
 
 // programOf returns the program that prints lines such as this, nil when none is known.
-func programOf(line string) *program {
-	for i := range programs {
-		if programs[i].is(line) {
-			return &programs[i]
+func programOf(line string, tokens []token) *program {
+	for i := range tokens {
+		if w := tokens[i].word; w != nil {
+			for _, p := range w.from {
+				if p.is(line) {
+					return p
+				}
+			}
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ type moment struct {
 }
 
 func newReader(o Options) *reader {
-	return &reader{Options: o, log: Log{Name: o.Name},
+	return &reader{Options: o, log: Log{Name: o.Name}, scan: scanner{words: newVocabulary()},
 		trackers: map[Source]*tracker{}, series: map[seriesKey]*building{}, counters: map[Source]int{}}
 }
 

@@ -22,13 +22,20 @@ func (p *place) known() bool { return !math.IsNaN(p.step) || !math.IsNaN(p.epoch
 var stepWords = map[string]int8{
 	"global_step": 6, "num_updates": 6, "trainer_step": 6,
 	"step": 5, "iter": 5, "iteration": 5, "iters": 5, "it": 4, "update": 4, "steps": 4, "iterations": 4, "_step": 4, "train_step": 5, "training_step": 5, "current_step": 5, "iter_num": 5,
-	"batch": 3, "batch_idx": 3, "minibatch": 3,
+	"batch": batchRank, "batch_idx": batchRank, "minibatch": batchRank,
 }
 
-// aside are the words for what a training does now and then beside its steps.
-var aside = map[string]bool{"val": true, "valid": true, "validation": true, "validating": true, "eval": true, "evaluation": true, "evaluating": true, "test": true, "testing": true}
+// roles are the words that tell how to read the numbers behind them.
+var roles = map[string]wordRole{
+	"epoch": epochWord, "train": trainWord, "after": afterWord, "max_steps": ofStepsWord,
+	"val": asideWord, "valid": asideWord, "validation": asideWord, "validating": asideWord, "eval": asideWord,
+	"evaluation": asideWord, "evaluating": asideWord, "test": asideWord, "testing": asideWord,
+}
 
-const barRank = 2 // a progress bar: "12/120 [00:03<00:30"
+const (
+	batchRank = 3
+	barRank   = 2 // a progress bar: "12/120 [00:03<00:30"
+)
 
 // placeOf reads how far the run is from the tokens of a line.
 func placeOf(line string, tokens []token) place {
@@ -38,29 +45,27 @@ func placeOf(line string, tokens []token) place {
 		if t.kind != word {
 			continue
 		}
-		name := strings.ToLower(line[t.start:t.end])
-		if aside[name] {
+		switch t.word.role {
+		case asideWord:
 			return p // the steps of a validation are not those of the training
-		}
-		if name == "epoch" {
-			p.readEpoch(line, tokens, i)
+		case epochWord:
+			p.readEpoch(tokens, i)
 			continue
-		}
-		if name == "train" { // "Train: [3/300][120/1251]"
+		case trainWord:
 			with := p
-			if with.readEpoch(line, tokens, i); with.batch {
+			if with.readEpoch(tokens, i); with.batch {
 				p = with
 			}
 			continue
 		}
-		rank, ok := stepWords[name]
-		if !ok || rank <= p.rank || name[len(name)-1] == 's' && name != "num_updates" && !plural(line, tokens, i) {
+		rank := t.word.steps
+		if rank <= p.rank || isPlural(t.word.lower) && !plural(tokens, i) {
 			continue
 		}
-		if at, ok := valueAt(line, tokens, i); ok {
+		if at, ok := valueAt(tokens, i); ok {
 			p.take(tokens, at, rank)
-			p.batch = rank == stepWords["batch"]
-		} else if at, ok := valueBefore(line, tokens, i); ok {
+			p.batch = rank == batchRank
+		} else if at, ok := valueBefore(tokens, i); ok {
 			p.take(tokens, at, rank)
 		}
 	}
@@ -96,15 +101,15 @@ func isCount(t *token) bool {
 
 // valueAt finds the number that the word at token i names. Between them may be
 // marks, and the name of the total: "global_step/max_steps': '12/94".
-func valueAt(line string, tokens []token, i int) (at int, ok bool) {
+func valueAt(tokens []token, i int) (at int, ok bool) {
 	const far = 6
 	for j := i + 1; j < len(tokens) && j <= i+far; j++ {
 		t := &tokens[j]
 		switch {
 		case t.kind == number:
-			return j, isCount(t) && !hasUnitAfter(line, tokens, j)
+			return j, isCount(t) && !hasUnitAfter(tokens, j)
 		case t.kind == mark && strings.IndexByte(":=#'\"[(/", t.mark) >= 0, t.kind == mark && t.mark == ']' && j == i+1:
-		case t.kind == word && strings.EqualFold(line[t.start:t.end], "max_steps"):
+		case t.kind == word && t.word.role == ofStepsWord:
 		default:
 			return 0, false
 		}
@@ -114,32 +119,34 @@ func valueAt(line string, tokens []token, i int) (at int, ok bool) {
 
 // hasUnitAfter reports whether a number is followed by letters that make it
 // something else: "step 12ms".
-func hasUnitAfter(line string, tokens []token, i int) bool {
+func hasUnitAfter(tokens []token, i int) bool {
 	return i+1 < len(tokens) && tokens[i+1].kind == word && !tokens[i+1].spaced
 }
 
 // valueBefore reads "(after 2 iterations)".
-func valueBefore(line string, tokens []token, i int) (at int, ok bool) {
-	if i < 2 || !isCount(&tokens[i-1]) || !strings.EqualFold(line[tokens[i-2].start:tokens[i-2].end], "after") {
+func valueBefore(tokens []token, i int) (at int, ok bool) {
+	if i < 2 || !isCount(&tokens[i-1]) || tokens[i-2].kind != word || tokens[i-2].word.role != afterWord {
 		return 0, false
 	}
 	return i - 1, true
 }
 
+func isPlural(name string) bool { return name == "steps" || name == "iterations" || name == "iters" }
+
 // plural reports whether "steps" at token i counts what is done, and not what is
 // planned: it starts the line, or follows "after 12".
-func plural(line string, tokens []token, i int) bool {
+func plural(tokens []token, i int) bool {
 	if i == 0 {
 		return true
 	}
-	_, ok := valueBefore(line, tokens, i)
+	_, ok := valueBefore(tokens, i)
 	return ok
 }
 
 // readEpoch reads what follows the word "epoch" at token i: "3", "3/10",
 // "[3][120/7500]", "[3]  [ 120/7500]", "3: 10%|█ | 12/120". A word in
 // parentheses may stand between: "Epoch(train)  [3][120/7500]".
-func (p *place) readEpoch(line string, tokens []token, i int) {
+func (p *place) readEpoch(tokens []token, i int) {
 	j := i + 1
 	if j+2 < len(tokens) && tokens[j].kind == mark && tokens[j].mark == '(' && tokens[j+1].kind == word {
 		j += 3
@@ -148,7 +155,7 @@ func (p *place) readEpoch(line string, tokens []token, i int) {
 	for ; j < len(tokens) && len(counts) < 2; j++ {
 		t := &tokens[j]
 		if t.kind == number {
-			if len(counts) == 0 && t.value >= 0 && !hasUnitAfter(line, tokens, j) {
+			if len(counts) == 0 && t.value >= 0 && !hasUnitAfter(tokens, j) {
 				p.epoch = t.value // Transformers counts in fractions
 			}
 			if !isCount(t) {
@@ -164,11 +171,11 @@ func (p *place) readEpoch(line string, tokens []token, i int) {
 			return
 		}
 	}
-	if len(counts) < 2 || p.rank >= 3 {
+	if len(counts) < 2 || p.rank >= batchRank {
 		return
 	}
 	if total, ok := totalAfter(tokens, counts[1]); ok {
-		p.step, p.of, p.batch, p.rank = tokens[counts[1]].value, total, true, 3
+		p.step, p.of, p.batch, p.rank = tokens[counts[1]].value, total, true, batchRank
 	}
 }
 

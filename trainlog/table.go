@@ -4,7 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A table is rows of values under a header, or rows that nvidia-smi wrote
@@ -166,10 +168,6 @@ func smiColumn(cell string) column {
 // valueColumn reads a name that a training program gave to a column. Its name is
 // empty when there is none.
 func valueColumn(cell string) column {
-	tokens := tokenize(cell, nil)
-	if len(tokens) == 0 {
-		return column{}
-	}
 	c := column{name: cell}
 	last := strings.ToLower(cell[strings.LastIndexAny(cell, "./")+1:])
 	metric, isStats, isCurve := statsKey(cell)
@@ -188,18 +186,17 @@ func valueColumn(cell string) column {
 	case !math.IsNaN(memberTime(member{name: last, value: 1e9})):
 		c.role = timeColumn
 	default:
-		c.read(tokens)
+		c.read()
 	}
 	return c
 }
 
 // read takes the metric and unit out of a column's name.
-func (c *column) read(tokens []token) {
+func (c *column) read() {
 	var l label
-	for i := len(tokens) - 1; i >= 0; i-- {
-		if tokens[i].kind == word {
-			l.read(c.name[tokens[i].start:tokens[i].end])
-		}
+	words := strings.FieldsFunc(c.name, func(r rune) bool { return r < utf8.RuneSelf && !isLetter(byte(r)) && !isDigit(byte(r)) })
+	for _, w := range slices.Backward(words) {
+		l.read(w)
 	}
 	l.settle()
 	if l.kind < memory || l.foreign {
@@ -246,7 +243,7 @@ func (r *reader) row(cells []string, line string) bool {
 
 // locate reads a cell that says when or where the row is.
 func (r *reader) locate(c column, cell string, here *place) {
-	v, isNumber := cellNumber(cell)
+	v, isNumber := plainNumber(cell)
 	switch c.role {
 	case timeColumn:
 		if r.now.at, r.now.zoned = parseTime(cell); math.IsNaN(r.now.at) && isNumber {
@@ -271,14 +268,6 @@ func (r *reader) locate(c column, cell string, here *place) {
 			here.epoch = v
 		}
 	}
-}
-
-func cellNumber(cell string) (float64, bool) {
-	tokens := tokenize(cell, nil)
-	if len(tokens) != 1 || tokens[0].kind != number {
-		return 0, false
-	}
-	return tokens[0].value, true
 }
 
 // ordinal numbers GPUs by the order in which their names appear.
@@ -316,16 +305,14 @@ func (r *reader) rowFigures(cells []string) (found []figure, empty bool) {
 			continue
 		}
 		empty = false
-		tokens := tokenize(cells[i], nil)
-		if len(tokens) == 0 || tokens[0].kind != number || math.IsNaN(tokens[0].value) {
+		value, digits, unit, whole, ok := leadingAmount(cells[i])
+		if !ok || !whole || math.IsNaN(value) {
 			continue
 		}
-		f := figure{metric: c.metric, total: c.role == totalColumn, value: tokens[0].value, digits: tokens[0].digits,
+		f := figure{metric: c.metric, total: c.role == totalColumn, value: value, digits: digits,
 			unit: c.unit, spelling: c.name, device: Unknown, sampled: r.table.smi}
-		if len(tokens) == 2 && tokens[1].kind == word {
-			if u, ok := parseUnit(cells[i][tokens[1].start:tokens[1].end], true); ok {
-				f.unit = u
-			}
+		if u, ok := parseUnit(unit, true); ok && unit != "" {
+			f.unit = u
 		}
 		if f.unit.Text == "" && r.table.smi {
 			f.unit = Unit{Text: "MiB", Power: 2, Binary: true} // what nvidia-smi prints without units

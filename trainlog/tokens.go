@@ -15,6 +15,7 @@ type token struct {
 	digits     int     // of a number, after the point
 	spaced     bool    // there is space before it
 	taken      bool    // it is part of a figure already
+	word       *wordInfo
 }
 
 type tokenKind uint8
@@ -28,9 +29,9 @@ const (
 // maxTokens bounds the work on one line.
 const maxTokens = 4096
 
-// tokenize splits a line. Numbers within words (cuda0, fp16) and behind a hyphen
+// split splits a line. Numbers within words (cuda0, fp16) and behind a hyphen
 // within one (A100-80GB) are part of them.
-func tokenize(line string, list []token) []token {
+func (v *vocabulary) split(line string, list []token) []token {
 	spaced := true
 	for i := 0; i < len(line) && len(list) < maxTokens; {
 		c := line[i]
@@ -44,7 +45,7 @@ func tokenize(line string, list []token) []token {
 		case isDigit(c) || (c == '-' || c == '+' || c == '.') && startsNumber(line, i):
 			if inWord(line, i) {
 				i = wordEnd(line, i+1)
-				t.end = i
+				t.end, t.word = i, &noWord
 				break
 			}
 			t.kind = number
@@ -52,7 +53,7 @@ func tokenize(line string, list []token) []token {
 			t.end = i
 		case isLetter(c):
 			i = wordEnd(line, i)
-			t.end = i
+			t.end, t.word = i, v.look(line[t.start:i])
 		default:
 			t.kind, t.mark = mark, c
 			i++

@@ -94,6 +94,21 @@ func (l *label) readKind(part string) {
 	}
 }
 
+// join adds what another word says, which is further from the number.
+func (l *label) join(w *label) {
+	l.foreign = l.foreign || w.foreign
+	l.delta = l.delta || w.delta
+	l.peak = l.peak || w.peak
+	l.total = l.total || w.total
+	l.usage = l.usage || w.usage
+	if w.kind > l.kind {
+		l.kind, l.metric = w.kind, w.metric
+	}
+	if w.hasUnit && !l.hasUnit {
+		l.unit, l.hasUnit = w.unit, true
+	}
+}
+
 // settle weighs the words once all are read: a total that is used is not the
 // size of a GPU, and what is available in total is.
 func (l *label) settle() {
