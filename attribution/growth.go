@@ -100,7 +100,7 @@ type Growth struct {
 	Verdict                   GrowthVerdict
 	Shape                     Shape // of the curve that decided
 	Allocated, Reserved, Peak Trend
-	BytesPerStep, Low, High   float64 // of allocated bytes; 0 without them
+	BytesPerStep, Low, High   float64 // of allocated bytes; BytesPerStep is 0 when there is no trend
 	Unit                      string  // "step", "snapshot", "second"
 
 	Why  string // one sentence with the numbers

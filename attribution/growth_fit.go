@@ -76,8 +76,10 @@ func (f *fitter) warmUp() int {
 		height = max(height, math.Abs(y[i]-y[i-1]))
 	}
 	near := max(f.tolerance, 5*noise, height)
+	low, high := slices.Min(y), slices.Max(y)
+	returns := fallen(y) > (high-low)/2 // waves: levels come back, and a line says little
 	skip := 0
-	for skip < from && math.Abs(f.y[skip]-base-s*(f.x[skip]-x[0])) > near {
+	for skip < from && math.Abs(f.y[skip]-base-s*(f.x[skip]-x[0])) > near && !(returns && f.y[skip] >= low && f.y[skip] <= high) {
 		skip++
 	}
 	return skip
@@ -140,12 +142,17 @@ func (f *fitter) floor() []float64 {
 
 // drops reports whether the curve falls back noticeably.
 func (f *fitter) drops() bool {
-	high, fallen := f.y[0], 0.0
-	for _, v := range f.y {
+	return fallen(f.y) > max(f.tolerance, 0.02*(slices.Max(f.y)-slices.Min(f.y)))
+}
+
+// fallen is the deepest fall from a value to a later one.
+func fallen(y []float64) (deepest float64) {
+	high := y[0]
+	for _, v := range y {
 		high = max(high, v)
-		fallen = max(fallen, high-v)
+		deepest = max(deepest, high-v)
 	}
-	return fallen > max(f.tolerance, 0.02*(slices.Max(f.y)-slices.Min(f.y)))
+	return deepest
 }
 
 // rising judges a curve that does not fall.
@@ -155,7 +162,7 @@ func (f *fitter) rising(t *Trend) {
 	n := len(f.x)
 	if t.Rises == 0 {
 		if n >= fewest || n >= 2 && f.exact {
-			t.Course = Level
+			t.Course = f.levelCourse(t)
 		}
 		return
 	}
@@ -216,18 +223,36 @@ func (f *fitter) fitCorners(t *Trend, corners []int) {
 	}
 }
 
+// levelCourse judges a curve that is flat after its warm-up. When that rose
+// after a flat stretch, the next rise may be as far away again.
+func (f *fitter) levelCourse(t *Trend) Course {
+	corners := f.before.corners()
+	if len(corners) == 0 {
+		return Level
+	}
+	if longest := f.before.longestFlat(corners); f.x[len(f.x)-1]-f.x[0] < 1.5*longest {
+		t.Rises, t.Grown, t.Shape = len(corners), f.before.rise(), Staircase
+		return TooShort
+	}
+	return Level
+}
+
+// longestFlat is the longest stretch without a rise, before the last one.
+func (f *fitter) longestFlat(corners []int) (longest float64) {
+	from := 0
+	for _, c := range corners {
+		longest = max(longest, f.x[c-1]-f.x[from])
+		from = c
+	}
+	return longest
+}
+
 // risingCourse says where a curve that never falls is heading. A curve whose
 // last flat stretch is much longer than those between its rises has stopped.
 func (f *fitter) risingCourse(corners []int) Course {
 	n := len(f.x)
+	longest := f.longestFlat(corners)
 	span, tail := f.x[n-1]-f.x[0], f.x[n-1]-f.x[corners[len(corners)-1]]
-	if len(corners) == 1 {
-		if n-corners[0] > max(fewest, n/2) {
-			return Settled
-		}
-		return TooShort
-	}
-	longest := 0.0
 	for i := 1; i < len(corners); i++ {
 		longest = max(longest, f.x[corners[i]]-f.x[corners[i-1]])
 	}
@@ -291,6 +316,9 @@ func (f *fitter) wavy(t *Trend) {
 	third := max(1, n/3)
 	apart := slices.Min(f.y[n-third:]) > medianOf(f.y[:third])+f.tolerance
 	switch {
+	case n < fewest && f.exact && slices.Max(f.y) <= f.y[0]+f.tolerance:
+		t.Course = Level // nothing ever rose above the start
+		return
 	case n < fewest:
 		t.Course = TooShort
 		return

@@ -12,7 +12,7 @@ const (
 
 	// noticeable is the part by which reserved memory must rise after its
 	// warm-up to be called growth.
-	noticeable = 0.05
+	noticeable = 0.1
 
 	// cacheWarmUp is how many points the allocator's cache may take to reach its
 	// size: the second training step is the first with optimizer state during

@@ -63,8 +63,8 @@ func TestJudgeShapes(t *testing.T) {
 			if !math.IsNaN(c.slope) && math.Abs(g.BytesPerStep-c.slope) > 0.02*c.slope+1e-6 {
 				t.Errorf("%.0f bytes a step, want %.0f", g.BytesPerStep, c.slope)
 			}
-			if g.Low > g.BytesPerStep || g.High < g.BytesPerStep {
-				t.Errorf("interval %v to %v does not hold %v", g.Low, g.High, g.BytesPerStep)
+			if a := g.Allocated; a.Low > a.BytesPerStep || a.High < a.BytesPerStep {
+				t.Errorf("interval %v to %v does not hold %v", a.Low, a.High, a.BytesPerStep)
 			}
 		})
 	}

@@ -3,16 +3,25 @@ package attribution
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/snapview/snapview/internal/units"
 )
+
+// per returns "a step" or "an iteration".
+func per(unit string) string {
+	if strings.HasPrefix(unit, "i") {
+		return "an " + unit
+	}
+	return "a " + unit
+}
 
 // The sentences of Growth.Why and Growth.Need.
 
 func (g *Growth) leaks() {
 	a := &g.Allocated
 	g.Verdict = Leak
-	g.Why = fmt.Sprintf("what tensors hold climbs by %s a %s (%s)", sizeText(g.BytesPerStep), g.Unit, g.Interval())
+	g.Why = fmt.Sprintf("what tensors hold climbs by %s %s (%s)", sizeText(g.BytesPerStep), per(g.Unit), g.Interval())
 	if a.Shape == Staircase && a.Period > 0 {
 		g.Why += fmt.Sprintf(", %s every %.4g %ss", sizeText(a.BytesPerStep*a.Period), a.Period, g.Unit)
 	}
@@ -58,30 +67,39 @@ func times(n int) string {
 // staysLevel tells cache growth from steady memory.
 func (g *Growth) staysLevel(in GrowthInput) {
 	g.Verdict = Steady
+	if c := g.Allocated.Course; c != Climbing && c != Falling {
+		g.BytesPerStep = 0
+	}
 	g.Why = stays(&g.Allocated, "what tensors hold", g.Unit)
 	r, ok := riseOfCache(&in)
 	if !ok {
 		return
 	}
 	g.Verdict, g.Shape = CacheGrowth, Staircase
+	until := fmt.Sprintf(" up to %s %.0f", g.Unit, r.last)
+	if g.Unit == "stretch" {
+		until = ""
+	}
 	verb := "rises"
 	if r.ended {
 		verb = "rose"
 	}
-	g.Why += fmt.Sprintf("; %s %s by %s to %s in %s up to %s %.0f: the cache follows the largest inputs so far",
-		r.name, verb, sizeText(r.bytes), sizeText(r.to), count(r.stairs, "stair"), g.Unit, r.last)
+	g.Why += fmt.Sprintf("; %s %s by %s to %s in %s%s: the cache follows the largest inputs so far",
+		r.name, verb, sizeText(r.bytes), sizeText(r.to), count(r.stairs, "stair"), until)
 }
 
 // stays says of a curve that it does not climb.
 func stays(t *Trend, name, unit string) string {
 	over := "over " + count(t.Points, unit)
 	switch {
+	case unit == "stretch":
+		return fmt.Sprintf("%s does not climb, whichever of %d equal stretches of the history is looked at", name, t.Points+t.WarmUp)
 	case t.Course == Settled:
 		return fmt.Sprintf("%s rose to %s and stopped there", name, sizeText(t.End))
 	case t.Course == Falling:
 		return fmt.Sprintf("%s falls to %s %s", name, sizeText(t.End), over)
 	case t.Course == Climbing:
-		return fmt.Sprintf("%s grows by %s a %s, less than 1 %% of its %s in 100,000 %ss", name, sizeText(t.BytesPerStep), unit, sizeText(t.End), unit)
+		return fmt.Sprintf("%s grows by %s %s, less than 1 %% of its %s in 100,000 %ss", name, sizeText(t.BytesPerStep), per(unit), sizeText(t.End), unit)
 	case t.Shape == Periodic:
 		return fmt.Sprintf("%s goes up and down every %.4g %ss and returns, to %s at the end", name, t.Period, unit, sizeText(t.End))
 	}
@@ -101,7 +119,7 @@ func (g *Growth) reservedTooShort(t *Trend, name string) {
 }
 
 func (g *Growth) reservedGrows(t *Trend, name string) {
-	g.Why = fmt.Sprintf("%s grows by %s a %s, which may be a leak or the cache of the allocator", name, sizeText(t.BytesPerStep), g.Unit)
+	g.Why = fmt.Sprintf("%s grows by %s %s, which may be a leak or the cache of the allocator", name, sizeText(t.BytesPerStep), per(g.Unit))
 	g.Need = "allocated bytes (torch.cuda.memory_allocated), which tell the two apart"
 }
 
@@ -111,4 +129,18 @@ func sizeText(bytes float64) string {
 		return fmt.Sprintf("%.2g B", bytes)
 	}
 	return units.Bytes(round(bytes))
+}
+
+// inputsGrow takes a leak back that is none.
+func (g *Growth) inputsGrow(in GrowthInput) {
+	rate, peak := g.BytesPerStep, g.Peak.BytesPerStep
+	g.staysLevel(in)
+	g.Why = fmt.Sprintf("nothing is kept from one %s to the next, but inputs grow: the peak by %s %s, what is left after it by %s",
+		g.Unit, sizeText(peak), per(g.Unit), sizeText(rate))
+}
+
+// givenBack takes a leak back that ended.
+func (g *Growth) givenBack(bytes int64, unit string, rounds int) {
+	g.Verdict, g.Shape, g.Need, g.BytesPerStep = Steady, Periodic, "", 0
+	g.Why = fmt.Sprintf("what %s piled up was given back after the last: %s", count(rounds, unit), units.Bytes(bytes))
 }
