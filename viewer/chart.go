@@ -27,7 +27,7 @@ func curveChart(id string, pts []CurvePoint, hasTime bool, layers int) (json.Raw
 // values; what follows these in a row is for the script.
 func lineChart(id string, pts []CurvePoint, names [2]string, rows [][]int64) (json.RawMessage, error) {
 	step, top := byteScale(curveMax(pts))
-	line := newLine(id, byteAxis{0, top, step})
+	line := newLine(id, byteAxis{High: float64(top), Step: float64(step)})
 	line.SetGlobalOptions(charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Left: "0", Top: "0"}))
 	line.AddDataset(opts.Dataset{Source: rows})
 	for i, name := range names {
@@ -40,8 +40,8 @@ func lineChart(id string, pts []CurvePoint, names [2]string, rows [][]int64) (js
 	return option(line)
 }
 
-// byteAxis is a vertical axis and the distance of its labels.
-type byteAxis struct{ Low, High, Step int64 }
+// byteAxis is a vertical axis in bytes and the distance of its labels.
+type byteAxis struct{ Low, High, Step float64 }
 
 // newLine is a chart of bytes over an axis that can be zoomed.
 func newLine(id string, y byteAxis) *charts.Line {
@@ -52,7 +52,7 @@ func newLine(id string, y byteAxis) *charts.Line {
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
 		charts.WithGridOpts(opts.Grid{Left: "8", Right: "20", Top: "34", Bottom: "44", ContainLabel: opts.Bool(true)}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "value", Min: "dataMin", Max: "dataMax", AxisLabel: &opts.AxisLabel{HideOverlap: opts.Bool(true)}}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", Min: y.Low, Max: y.High, MinInterval: float64(y.Step), MaxInterval: float64(y.Step)}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", Min: y.Low, Max: y.High, MinInterval: y.Step, MaxInterval: y.Step}),
 		charts.WithDataZoomOpts(
 			opts.DataZoom{Type: "slider", FilterMode: "none"},
 			opts.DataZoom{Type: "inside", FilterMode: "none"},

@@ -29,7 +29,7 @@ function start() {
   function drawCurve(d) {
     if (curves[d.id]) return;
     curves[d.id] = true;
-    startCurve(d);
+    (d.growth ? startGrowth : startCurve)(d);
   }
 
   // A panel names what it shows: a moment of its device, a curve, or a flame
