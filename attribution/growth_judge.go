@@ -3,12 +3,16 @@ package attribution
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 const (
 	// negligible is the growth per step, relative to what is held, below which a
 	// climbing curve is no leak: less than 1 % in 100,000 steps.
 	negligible = 1e-7
+
+	// negligibleInAll is the same for all of a run that was seen.
+	negligibleInAll = 0.002
 
 	// noticeable is the part by which reserved memory must rise after its
 	// warm-up to be called growth.
@@ -32,7 +36,7 @@ func Judge(in GrowthInput) Growth {
 		g.Unit = "step"
 	}
 	if g.Allocated.Points == 0 {
-		g.judgeReserved()
+		g.judgeReserved(&in)
 		return g
 	}
 	a := &g.Allocated
@@ -43,6 +47,10 @@ func Judge(in GrowthInput) Growth {
 	case a.Course == Slowing:
 		g.slowing()
 	case a.Course == Climbing && !g.isNegligible():
+		if other, ok := g.followed(&in); ok {
+			g.inputsRise(in, other)
+			break
+		}
 		g.leaks()
 	default:
 		g.staysLevel(in)
@@ -50,10 +58,15 @@ func Judge(in GrowthInput) Growth {
 	return g
 }
 
-// isNegligible is asked of a rate by step only: how much a second or a snapshot
-// stands for is not known.
+// isNegligible goes by the rate where a step is a step. How much work a snapshot
+// or a second stands for is not known; there it goes by what grew in all.
 func (g *Growth) isNegligible() bool {
-	return g.Unit == "step" && g.BytesPerStep < negligible*g.Allocated.End
+	a := &g.Allocated
+	switch g.Unit {
+	case "step", "iteration":
+		return a.BytesPerStep < negligible*a.End
+	}
+	return a.Grown < negligibleInAll*a.End
 }
 
 // A cacheRise is what a curve rose by after the first points, beyond a rise of
@@ -96,10 +109,10 @@ func riseOfCache(in *GrowthInput) (r cacheRise, ok bool) {
 }
 
 // judgeReserved judges without allocated bytes.
-func (g *Growth) judgeReserved() {
-	r, name := &g.Reserved, "reserved"
+func (g *Growth) judgeReserved(in *GrowthInput) {
+	r, name := &g.Reserved, nameOr(in.Reserved.Name, "reserved")
 	if r.Points == 0 {
-		r, name = &g.Peak, "peak"
+		r, name = &g.Peak, nameOr(in.Peak.Name, "peak")
 	}
 	g.Shape = r.Shape
 	switch r.Course {
@@ -113,11 +126,49 @@ func (g *Growth) judgeReserved() {
 	}
 }
 
+// nameOr is a series' name for reading.
 func nameOr(name, other string) string {
 	if name == "" {
 		return other
 	}
-	return name
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// tiny is what tensors hold more when inputs grow, as a part of what is then
+// reserved more: the input itself, beside all that is worked out from it.
+const tiny = 0.01
+
+// A followedCurve is one that rises whenever allocated bytes do, by far more.
+type followedCurve struct {
+	name  string
+	grown float64
+}
+
+// followed reports whether allocated bytes rise only where reserved bytes or the
+// peak do, by a tiny part of that. Then inputs grow, and what is measured is the
+// input that is alive at that moment; a leak is not tied to them.
+func (g *Growth) followed(in *GrowthInput) (followedCurve, bool) {
+	x, y := usable(in.Allocated)
+	rises := (&fitter{x: x, y: y, tolerance: tolerance(y, in.Allocated.Resolution)}).corners()
+	for _, other := range []struct {
+		s *Series
+		t *Trend
+		n string
+	}{{&in.Reserved, &g.Reserved, "reserved"}, {&in.Peak, &g.Peak, "peak"}} {
+		if other.t.Points < fewest || g.Allocated.Grown > tiny*other.t.Grown {
+			continue
+		}
+		ox, oy := usable(*other.s)
+		corners := (&fitter{x: ox, y: oy, tolerance: tolerance(oy, other.s.Resolution)}).corners()
+		apart := slices.IndexFunc(rises, func(i int) bool {
+			from, to := x[i-1], x[min(i+1, len(x)-1)]
+			return !slices.ContainsFunc(corners, func(c int) bool { return ox[c] >= from && ox[c] <= to })
+		})
+		if apart < 0 {
+			return followedCurve{nameOr(other.s.Name, other.n), other.t.Grown}, true
+		}
+	}
+	return followedCurve{}, false
 }
 
 func round(bytes float64) int64 { return int64(math.Round(bytes)) }

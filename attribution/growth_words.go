@@ -25,7 +25,16 @@ func (g *Growth) leaks() {
 	if a.Shape == Staircase && a.Period > 0 {
 		g.Why += fmt.Sprintf(", %s every %.4g %ss", sizeText(a.BytesPerStep*a.Period), a.Period, g.Unit)
 	}
-	g.Why += fmt.Sprintf(": %s over %s, and still does at the end", sizeText(a.Grown), count(a.Points, g.Unit))
+	g.Why += fmt.Sprintf(": %s over %s, and still does at the end", sizeText(a.Grown), a.over(g.Unit))
+}
+
+// over says how far a trend goes: "40 steps", or when not each step has a value
+// "390 steps (40 values)".
+func (t *Trend) over(unit string) string {
+	if t.Points < 2 || t.Last-t.First == float64(t.Points-1) {
+		return count(t.Points, unit)
+	}
+	return fmt.Sprintf("%.4g %ss (%s)", t.Last-t.First, unit, count(t.Points, "value"))
 }
 
 // Interval prints Low and High: "95 %: 384 KiB to 390 KiB".
@@ -35,7 +44,7 @@ func (g *Growth) Interval() string {
 
 func (g *Growth) slowing() {
 	a := &g.Allocated
-	g.Why = fmt.Sprintf("what tensors hold rose by %s over %s, less and less", sizeText(a.Grown), count(a.Points, g.Unit))
+	g.Why = fmt.Sprintf("what tensors hold rose by %s over %s, less and less", sizeText(a.Grown), a.over(g.Unit))
 	g.Need = fmt.Sprintf("record at least %.0f %ss more: a cache that fills stops, a leak does not", math.Ceil(a.Last-a.First), g.Unit)
 }
 
@@ -49,7 +58,7 @@ func (g *Growth) tooShort() {
 		}
 		g.Need = fmt.Sprintf("at least %d %ss; ten or more are better", fewest+1, g.Unit)
 	default:
-		g.Why = fmt.Sprintf("what tensors hold rose by %s in %s, %s", sizeText(a.Grown), count(a.Points, g.Unit), times(a.Rises))
+		g.Why = fmt.Sprintf("what tensors hold rose by %s in %s, %s", sizeText(a.Grown), a.over(g.Unit), times(a.Rises))
 		g.Need = fmt.Sprintf("a longer run, %.0f %ss or more: three rises at regular intervals are a trend", 2*math.Ceil(a.Last-a.First+1), g.Unit)
 	}
 }
@@ -90,7 +99,7 @@ func (g *Growth) staysLevel(in GrowthInput) {
 
 // stays says of a curve that it does not climb.
 func stays(t *Trend, name, unit string) string {
-	over := "over " + count(t.Points, unit)
+	over := "over " + t.over(unit)
 	switch {
 	case unit == "stretch":
 		return fmt.Sprintf("%s does not climb, whichever of %d equal stretches of the history is looked at", name, t.Points+t.WarmUp)
@@ -98,6 +107,8 @@ func stays(t *Trend, name, unit string) string {
 		return fmt.Sprintf("%s rose to %s and stopped there", name, sizeText(t.End))
 	case t.Course == Falling:
 		return fmt.Sprintf("%s falls to %s %s", name, sizeText(t.End), over)
+	case t.Course == Climbing && unit != "step" && unit != "iteration":
+		return fmt.Sprintf("%s grows by %s %s, only %s in all", name, sizeText(t.BytesPerStep), per(unit), sizeText(t.Grown))
 	case t.Course == Climbing:
 		return fmt.Sprintf("%s grows by %s %s, less than 1 %% of its %s in 100,000 %ss", name, sizeText(t.BytesPerStep), per(unit), sizeText(t.End), unit)
 	case t.Shape == Periodic:
@@ -108,6 +119,15 @@ func stays(t *Trend, name, unit string) string {
 		text += fmt.Sprintf(" after %d of warm-up", t.WarmUp)
 	}
 	return text
+}
+
+// inputsRise takes a leak back that follows the inputs.
+func (g *Growth) inputsRise(in GrowthInput, other followedCurve) {
+	grown := g.Allocated.Grown
+	g.staysLevel(in)
+	g.Shape = Staircase
+	g.Why = fmt.Sprintf("what tensors hold rises by no more than %s over %s, each time %s rises, which does by %s: inputs grow, and the cache follows the largest so far",
+		sizeText(grown), g.Allocated.over(g.Unit), other.name, sizeText(other.grown))
 }
 
 func (g *Growth) reservedTooShort(t *Trend, name string) {
