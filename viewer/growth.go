@@ -32,22 +32,31 @@ type GrowthPage struct {
 type GrowthSection struct {
 	Heading string // "Device 0"
 	Growth  attribution.Growth
-	Curves  []GrowthCurve // at most maxGrowthCurves are drawn, all are listed
+	Curves  []GrowthCurve // at most maxGrowthLines are drawn, all are listed
 	Marks   []GrowthMark
 
 	Suspects []attribution.Suspect // most bytes per step first
 	Hints    []attribution.Hint
+	Figures  []Fact // more headline figures
 
-	Room  *attribution.Room // how long the growth can go on; nil when not known
-	Notes []string          // what the answer rests on and what is missing, one sentence each
+	Room     *attribution.Room // how long the growth can go on; nil when not known
+	Warnings []string          // what to act on besides the verdict, one sentence each
+	Notes    []string          // what the answer rests on and what is missing, one sentence each
 }
 
+// A Fact is a figure with its name and a remark.
+type Fact struct{ Name, Text, Remark string }
+
 // A GrowthCurve is a curve and its trend. What it is drawn like depends on its
-// name: "allocated", "reserved", "peak", "device_used", "process_used" or
-// another one. "outside" is drawn as a band above reserved.
+// name, as of attribution.Series and trainlog.Metric; "outside" is drawn as a
+// band above reserved.
 type GrowthCurve struct {
 	Series attribution.Series
 	Trend  attribution.Trend
+	Judged bool   // the verdict rests on it
+	Unit   string // of its steps; "" for that of the verdict. A curve over others is only listed
+	Source string // the file it is from, when there are several
+	Points int    // measured, when Series holds fewer
 }
 
 // A GrowthMark is something that happened at a step: MarkOOM, MarkRetry or

@@ -33,7 +33,7 @@ func judged(heading, unit string, curves ...attribution.Series) GrowthSection {
 	}
 	s := GrowthSection{Heading: heading, Growth: attribution.Judge(in)}
 	for _, c := range curves {
-		s.Curves = append(s.Curves, NewGrowthCurve(c, &s.Growth))
+		s.Curves = append(s.Curves, leakCurve(c, &s.Growth))
 	}
 	return s
 }
@@ -64,12 +64,14 @@ func fakeGrowth() GrowthPage {
 		{File: forward.File, Function: forward.Function, Line: forward.Line, Frames: rawFrames(call, forward, train), BytesPerStep: .4 * fakeMiB, Low: .3 * fakeMiB, High: .5 * fakeMiB, Live: 100 * fakeMiB, Count: 1, Category: attribution.OptimizerState, Curve: held},
 		{Function: "(autograd thread)", BytesPerStep: 1000, Low: 0, High: 2000, Live: 4000, Count: 4, Category: attribution.Unknown},
 	}
-	leak.Hints = []attribution.Hint{{ID: "outputs_kept", Title: "Outputs are kept", Evidence: "One tensor of the same shape a step is never freed.", Do: "Append output.detach().cpu() instead."}}
+	leak.Hints = []attribution.Hint{{ID: "outputs_kept", Title: "Outputs are kept", Evidence: "One tensor of the same shape a step is never freed.", Do: "Append output.detach().cpu() instead.", File: train.File, Function: train.Function, Line: train.Line}}
 	leak.Marks = []GrowthMark{{MarkRetry, "cudaMalloc retry", 150}, {MarkOOM, "out of memory", 380}}
 	if room, ok := leak.Growth.Room(80<<30, 620*fakeMiB); ok {
 		leak.Room = &room
 	}
 	leak.Notes = []string{"The answer rests on 40 printed lines.", "Units are binary: GB is printed for 2^30 bytes."}
+	leak.Warnings = []string{"the allocator freed its cache and tried again 3 times", "1 allocation failed"}
+	leak.Figures = []Fact{{"An epoch", "+60.0 MiB", "50 steps"}, {"Retries", "3", "num_alloc_retries"}}
 	cache := judged("Device 1", "step",
 		overSteps("allocated", 40, 10, func(i int) float64 { return fakeMiB * (129 + float64(i%3)/100) }),
 		overSteps("reserved", 40, 10, func(i int) float64 { return fakeMiB * (300 + 60*math.Floor(float64(i)/9)) }),
@@ -81,7 +83,7 @@ func fakeGrowth() GrowthPage {
 		Name: "runs/train.log", Version: "v0.0.0-test", Facts: []string{"training log", "40 lines of memory", "4 devices"},
 		Changes: []GrowthChange{{
 			Heading: "Device 0, before and after", Badge: "Fixed", Verdict: Verdict{"ok", "The slope is gone: 1.20 MiB a step before, none after."}, Unit: "step",
-			Before: leak.Curves[0], After: GrowthCurve{fixed, attribution.Fit(fixed)},
+			Before: leak.Curves[0], After: GrowthCurve{Series: fixed, Trend: attribution.Fit(fixed)},
 			Tables: []PlainTable{{Title: "By line", Head: []string{"Before", "After", "Where"}, Right: []bool{true, true}, Rows: [][]string{{"819 KiB", "0 B", "model.py:12"}}}},
 			Notes:  []string{"Both runs were measured over 40 steps."},
 		}},
@@ -99,9 +101,10 @@ func hugeGrowth() GrowthPage {
 	s := &p.Sections[0]
 	s.Curves = nil
 	for _, n := range []string{"allocated", "reserved", "peak", "process_used", "device_used", "used", "outside"} {
-		s.Curves = append(s.Curves, NewGrowthCurve(overSteps(n, 100_000, 1.25, func(i int) float64 { return float64(i%977)*1e12 + float64(i) }), &s.Growth))
+		s.Curves = append(s.Curves, leakCurve(overSteps(n, 100_000, 1.25, func(i int) float64 { return float64(i%977)*1e12 + float64(i) }), &s.Growth))
 	}
 	for i := range 100 {
+		s.Warnings = append(s.Warnings, name(i))
 		s.Curves = append(s.Curves, GrowthCurve{Series: attribution.Series{Name: name(i)}})
 	}
 	for i := range 3000 {
@@ -112,7 +115,7 @@ func hugeGrowth() GrowthPage {
 		s.Suspects = append(s.Suspects, attribution.Suspect{File: name(i), Function: name(i + 1), Line: 7, Frames: stack, BytesPerStep: 1e9, Low: 1e8, High: 1e10, Live: 1 << 50, Curve: s.Curves[0].Series})
 		s.Marks = append(s.Marks, GrowthMark{MarkRetry, name(i), float64(i)}, GrowthMark{MarkOOM, name(i), float64(i)})
 		s.Notes, p.Notes, p.Facts = append(s.Notes, name(i)), append(p.Notes, name(i)), append(p.Facts, name(i))
-		s.Hints = append(s.Hints, attribution.Hint{ID: name(i), Title: name(i), Evidence: name(i), Do: name(i)})
+		s.Hints = append(s.Hints, attribution.Hint{Title: name(i), Evidence: name(i), Do: name(i), File: name(i), Function: name(i)})
 		p.Unread = append(p.Unread, UnreadLines{File: name(i), Count: 1000, Examples: []UnreadLine{{1, name(i), name(i)}}})
 	}
 	table := PlainTable{Title: "t", Head: []string{"a", "b"}}
@@ -149,13 +152,13 @@ func poisonedGrowth(name string) GrowthPage {
 			}
 		}
 		for j := range s.Hints {
-			s.Hints[j] = attribution.Hint{ID: name, Title: name, Evidence: name, Do: name}
+			s.Hints[j] = attribution.Hint{Title: name, Evidence: name, Do: name, File: evil.File, Function: name}
 		}
 		for j := range s.Marks {
 			s.Marks[j].Label = name
 		}
 		for j := range s.Notes {
-			s.Notes[j] = name
+			s.Notes[j], s.Warnings[j], s.Figures[j] = name, name, Fact{name, name, name}
 		}
 	}
 	c := &p.Changes[0]

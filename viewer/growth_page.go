@@ -56,13 +56,17 @@ type growthArticle struct {
 	MarkKeys           []markKey
 	PlotNote           string
 	Suspects           *suspectTable
-	Hints              []attribution.Hint
+	Hints              []hintView
 	Room               string
+	Warnings           []string
 	Series             []seriesRow
 	MoreSeries         int
 	Tables             []PlainTable
 	Notes              []string
 }
+
+// hintView is a hint; its place may be empty.
+type hintView struct{ Title, Evidence, Do, Dir, Base, Function string }
 
 // growthNumber is one of the headline figures; a wide one has room for a name.
 type growthNumber struct {
@@ -90,7 +94,10 @@ func growthPage(p *GrowthPage) (*growthView, *pageData, error) {
 	v := &growthView{
 		Policy: policy(), CSS: template.CSS(reportCSS), Boot: template.JS(bootJS),
 		Name: html.name(p.Name), Version: html.name(p.Version),
-		Facts: html.sentences(p.Facts, maxGrowthFacts), Notes: html.sentences(p.Notes, maxGrowthNotes),
+		Notes: html.sentences(p.Notes, maxGrowthNotes),
+	}
+	for _, f := range p.Facts[:min(len(p.Facts), maxGrowthFacts)] {
+		v.Facts = append(v.Facts, html.name(f))
 	}
 	v.Dir, v.Base = splitPlace(v.Name)
 	v.Title = v.Base + " · snapview"
@@ -129,7 +136,7 @@ func (v *growthView) nextID() string { return "g" + strconv.Itoa(len(v.Articles)
 func (t *texts) sentences(list []string, most int) []string {
 	var out []string
 	for _, s := range list[:min(len(list), most)] {
-		out = append(out, t.value(s))
+		out = append(out, t.value(sentence(s)))
 	}
 	if left := len(list) - most; left > 0 {
 		out = append(out, units.Count(left)+" more are not listed.")
@@ -236,13 +243,13 @@ func sectionArticle(s *GrowthSection, id string, pages int, b *builder, html *te
 		Verdict: Verdict{verdictTones[g.Verdict], html.value(growthSentence(s))},
 		Numbers: growthNumbers(s, html), PlotTitle: overUnits(g.Unit),
 		Suspects: newSuspectTable(s, pages, b, html), Room: roomText(s.Room, g.Unit),
-		Notes: html.sentences(s.Notes, maxGrowthNotes),
+		Notes: html.sentences(s.Notes, maxGrowthNotes), Warnings: html.sentences(s.Warnings, maxGrowthNotes),
 	}
 	if g.Need != "" {
 		a.Need = html.value("To decide: " + g.Need + ".")
 	}
-	for _, h := range s.Hints[:min(len(s.Hints), maxHints)] {
-		a.Hints = append(a.Hints, attribution.Hint{ID: html.name(h.ID), Title: html.value(h.Title), Evidence: html.value(h.Evidence), Do: html.value(h.Do)})
+	for i := range s.Hints[:min(len(s.Hints), maxHints)] {
+		a.Hints = append(a.Hints, newHintView(&s.Hints[i], html))
 	}
 	most := share(maxSeriesRows, pages, 8)
 	for i := range s.Curves[:min(len(s.Curves), most)] {
@@ -250,6 +257,15 @@ func sectionArticle(s *GrowthSection, id string, pages int, b *builder, html *te
 	}
 	a.MoreSeries = max(0, len(s.Curves)-most)
 	return a, p
+}
+
+func newHintView(h *attribution.Hint, html *texts) hintView {
+	v := hintView{Title: html.value(h.Title), Evidence: html.value(sentence(h.Evidence)), Do: html.value(h.Do), Function: html.name(h.Function)}
+	if h.File != "" {
+		v.Dir, v.Base = splitPlace(html.name(h.File))
+		v.Dir, v.Base = lastDirs(v.Dir), fmt.Sprintf("%s:%d", v.Base, h.Line)
+	}
+	return v
 }
 
 // growthSentence is the verdict, and for a leak the lines that make up most
@@ -270,30 +286,49 @@ func growthSentence(s *GrowthSection) string {
 	return text + " It is allocated at " + joinAnd(lines) + "."
 }
 
-// sentence makes a sentence of a phrase.
+// sentence makes a sentence of a phrase: a capital letter, unless it begins
+// with a name, and a full stop.
 func sentence(s string) string {
 	if s == "" {
 		return ""
 	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
+	s = sentenceCase(s)
+	if strings.ContainsAny(s[len(s)-1:], ".!?:)") && !strings.HasSuffix(s, ")") {
+		return s
+	}
+	return s + "."
+}
+
+// sentenceCase makes the first letter of a word a capital one.
+func sentenceCase(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if s == "" || s[0] < 'a' || s[0] > 'z' || strings.ContainsAny(word, "._/(") {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
 }
 
 // growthNumbers are the headline figures.
 func growthNumbers(s *GrowthSection, html *texts) []growthNumber {
 	g := &s.Growth
 	var out []growthNumber
-	if d := deciding(s.Curves); d != nil {
+	curves := s.comparable()
+	if d := s.deciding(); d != nil {
 		n := slopeNumber(&d.Trend, g.Unit)
-		n.Name, n.Main = "Growth of "+d.Series.Name, true
-		if d.Series.Name == "allocated" {
+		if d.Series.Name == curves[0].Series.Name && g.Low == d.Trend.Low {
 			n.Text, n.Exact, n.Raw = slopeText(g.BytesPerStep)+" "+per(g.Unit), exactSlope(g.BytesPerStep), wholeBytes(g.BytesPerStep)
-			n.Sub = intervalText(g.Low, g.High, d.Trend.Points)
 		}
+		n.Name, n.Main = "Growth of "+html.name(curveText(d.Series.Name)), true
 		out = append(out, growthNumber{n, true}, growthNumber{shapeNumber(g, &d.Trend), false})
 	}
-	for _, name := range []string{"allocated", "reserved", "peak"} {
-		if c := curveNamed(s.Curves, name); c != nil && len(out) < 4 {
+	for _, f := range s.Figures {
+		out = append(out, growthNumber{number{Name: html.name(f.Name), Text: html.name(f.Text), Sub: html.name(f.Remark)}, false})
+	}
+	levels := 0
+	for _, k := range lineClasses {
+		if c := firstNamed(curves, k.names); c != nil && levels < 2 {
 			out = append(out, growthNumber{levelNumber(c, g.Unit), false})
+			levels++
 		}
 	}
 	if len(s.Suspects) > 0 && g.Verdict == attribution.Leak {
@@ -364,18 +399,6 @@ func levelNumber(c *GrowthCurve, unit string) number {
 		Name: sentenceCase(curveText(c.Series.Name)) + " at end", Text: bytesText(last.bytes), Exact: units.Exact(wholeBytes(last.bytes)), Raw: wholeBytes(last.bytes),
 		Sub: units.Signed(wholeBytes(last.bytes-first.bytes)) + " since " + atStep(first.step, unit),
 	}
-}
-
-func sentenceCase(s string) string { return strings.TrimSuffix(sentence(s), ".") }
-
-// curveNamed returns a curve that has points.
-func curveNamed(curves []GrowthCurve, name string) *GrowthCurve {
-	for i := range curves {
-		if curves[i].Series.Name == name && len(points(&curves[i].Series)) > 0 {
-			return &curves[i]
-		}
-	}
-	return nil
 }
 
 // intervalText is the interval of a slope in words.

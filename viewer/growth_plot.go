@@ -68,10 +68,16 @@ type plotBand struct {
 	low, high   []plotPoint
 }
 
-// lineClasses are the curves that are drawn, in this order, and their looks.
-var lineClasses = []struct{ name, class string }{
-	{"allocated", "allocated"}, {"reserved", "reserved"}, {"peak", "peak"},
-	{"process_used", "used"}, {"device_used", "used"}, {"used", "used"},
+// lineClasses are the looks of curves that are drawn, and which curves have
+// them: of each look one curve is drawn.
+var lineClasses = []struct {
+	class string
+	names []string
+}{
+	{"allocated", []string{"allocated", "active", "requested"}},
+	{"reserved", []string{"reserved", "peak_reserved"}},
+	{"peak", []string{"peak", "peak_active"}},
+	{"used", []string{"process_used", "device_used", "used", "peak_used"}},
 }
 
 // otherLooks is the number of looks that other curves have.
@@ -86,34 +92,29 @@ func curveText(name string) string {
 		return "whole GPU (nvidia-smi)"
 	case "outside":
 		return "outside PyTorch"
-	case "peak_reserved":
-		return "peak reserved"
-	case "inactive_split":
-		return "inactive split"
 	}
-	return name
+	return strings.ReplaceAll(name, "_", " ")
 }
 
-// newPlot draws the curves of a section. Those with a known role come first;
-// others are drawn only when there are none.
+// newPlot draws the curves of a section. Those with a look of their own come
+// first; others are drawn only when there are none.
 func newPlot(id string, s *GrowthSection, pages int, html *texts) *plot {
 	p := &plot{id: id, unit: s.Growth.Unit, marks: s.Marks, deciding: 1}
+	drawn := s.comparable()
 	for _, k := range lineClasses {
-		for i := range s.Curves {
-			if s.Curves[i].Series.Name == k.name {
-				p.add(&s.Curves[i].Series, k.class, html)
-			}
+		if c := firstNamed(drawn, k.names); c != nil {
+			p.add(&c.Series, k.class, html)
 		}
 	}
 	if len(p.lines) == 0 {
-		for i := range s.Curves {
-			p.add(&s.Curves[i].Series, "other"+strconv.Itoa(len(p.lines)%otherLooks), html)
+		for _, c := range drawn {
+			p.add(&c.Series, "other"+strconv.Itoa(len(p.lines)%otherLooks), html)
 		}
 	}
 	if len(p.lines) == 0 {
 		return nil
 	}
-	if d := deciding(s.Curves); d != nil {
+	if d := s.deciding(); d != nil {
 		look := "calm"
 		if s.Growth.Verdict == attribution.Leak {
 			look = "fit"
@@ -122,23 +123,46 @@ func newPlot(id string, s *GrowthSection, pages int, html *texts) *plot {
 		p.addInterval(&d.Trend, look)
 		p.addWarmUp(d)
 	}
-	p.addOutside(s.Curves)
+	p.addOutside(drawn)
 	p.frame()
 	p.isNear = s.Growth.Verdict == attribution.Leak && p.isFlat()
 	p.reduce(share(maxGrowthPoints, pages*len(p.lines), 60))
 	return p
 }
 
-// deciding is the curve that a verdict is about, as in attribution.Judge.
-func deciding(curves []GrowthCurve) *GrowthCurve {
-	for _, name := range []string{"allocated", "reserved", "peak"} {
-		for i := range curves {
-			if c := &curves[i]; c.Series.Name == name && c.Trend.Points > 1 {
-				return c
+// comparable are the curves over the steps of the verdict that have points,
+// those that it rests on first.
+func (s *GrowthSection) comparable() []*GrowthCurve {
+	var out []*GrowthCurve
+	for _, judged := range []bool{true, false} {
+		for i := range s.Curves {
+			if c := &s.Curves[i]; c.Judged == judged && (c.Unit == "" || c.Unit == s.Growth.Unit) && len(points(&c.Series)) > 0 {
+				out = append(out, c)
 			}
 		}
 	}
+	return out
+}
+
+// deciding is the curve that the verdict is about, as in attribution.Judge;
+// nil when it has no trend.
+func (s *GrowthSection) deciding() *GrowthCurve {
+	for _, k := range lineClasses {
+		c := firstNamed(s.comparable(), k.names)
+		if c != nil && c.Judged && c.Trend.Points > 1 {
+			return c
+		}
+	}
 	return nil
+}
+
+// firstNamed is the first curve with one of some names, nil for none.
+func firstNamed(curves []*GrowthCurve, names []string) *GrowthCurve {
+	i := slices.IndexFunc(curves, func(c *GrowthCurve) bool { return slices.Contains(names, c.Series.Name) })
+	if i < 0 {
+		return nil
+	}
+	return curves[i]
 }
 
 func (p *plot) add(s *attribution.Series, class string, html *texts) {
@@ -205,14 +229,14 @@ func (p *plot) addWarmUp(c *GrowthCurve) {
 }
 
 // addOutside draws what is outside PyTorch as a band above reserved.
-func (p *plot) addOutside(curves []GrowthCurve) {
-	at := slices.IndexFunc(curves, func(c GrowthCurve) bool { return c.Series.Name == "outside" })
+func (p *plot) addOutside(curves []*GrowthCurve) {
+	outside := firstNamed(curves, []string{"outside"})
 	base := slices.IndexFunc(p.lines, func(l plotLine) bool { return l.class == "reserved" })
-	if at < 0 || base < 0 {
+	if outside == nil || base < 0 {
 		return
 	}
 	band := plotBand{name: curveText("outside"), class: "outside"}
-	for _, pt := range points(&curves[at].Series) {
+	for _, pt := range points(&outside.Series) {
 		low := p.lines[base].at(pt.step)
 		band.low = append(band.low, plotPoint{pt.step, low})
 		band.high = append(band.high, plotPoint{pt.step, low + pt.bytes})

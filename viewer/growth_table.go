@@ -118,7 +118,7 @@ func suspectName(x *attribution.Suspect) string {
 
 // seriesRow is a curve in numbers.
 type seriesRow struct {
-	Name                  string
+	Name, Source          string
 	First, FirstExact     string
 	Last, LastExact       string
 	Slope, SlopeExact     string
@@ -130,7 +130,10 @@ type seriesRow struct {
 
 func newSeriesRow(c *GrowthCurve, unit string, html *texts) seriesRow {
 	t, pts := &c.Trend, points(&c.Series)
-	row := seriesRow{Name: html.name(curveText(c.Series.Name)), Points: units.Count(len(pts)), First: "–", Last: "–", Slope: "–", Interval: "–", Shape: "–", Course: "–", WarmUp: "–", Resolution: "exact", LeastMost: "–"}
+	if c.Unit != "" {
+		unit = c.Unit
+	}
+	row := seriesRow{Name: html.name(curveText(c.Series.Name)), Source: html.name(c.Source), Points: units.Count(max(len(pts), c.Points)), First: "–", Last: "–", Slope: "–", Interval: "–", Shape: "–", Course: "–", WarmUp: "–", Resolution: "exact", LeastMost: "–"}
 	if r := wholeBytes(c.Series.Resolution); r > 0 {
 		row.Resolution = "± " + units.Bytes(r)
 	}
