@@ -154,8 +154,13 @@ func readFile(f *input.File, o Options) (*Log, error) {
 		return nil, &Error{o.Name, fmt.Errorf("not a training log: it is %s", f.Kind.Describe())}
 	}
 	r := newReader(o)
-	r.labelled = areLabelled(string(f.Head))
-	err := r.read(f, f)
+	var err error
+	if head := string(f.Head); isDocument(head) {
+		err = r.document(f)
+	} else {
+		r.labelled = areLabelled(head)
+		err = r.read(f, f)
+	}
 	log := r.finish()
 	if err != nil {
 		return log, &Error{o.Name, err}

@@ -38,6 +38,10 @@ type moment struct {
 	zoned bool
 }
 
+func newMoment() moment {
+	return moment{Source: Source{Rank: Unknown, Device: Unknown}, at: math.NaN()}
+}
+
 func newReader(o Options) *reader {
 	return &reader{Options: o, log: Log{Name: o.Name}, scan: scanner{words: newVocabulary()},
 		trackers: map[Source]*tracker{}, series: map[seriesKey]*building{}, counters: map[Source]int{}}
@@ -121,7 +125,7 @@ var interesting = map[[3]byte]bool{
 
 // text reads one line.
 func (r *reader) text(line string) {
-	r.now = moment{Source: Source{Rank: Unknown, Device: Unknown}, at: math.NaN()}
+	r.now = newMoment()
 	if text, at := containerText(line); !math.IsNaN(at) {
 		line, r.now.at, r.now.zoned = text, at, true
 	}
@@ -156,7 +160,7 @@ func (r *reader) printed(line string) {
 		r.now.Rank = rankOf(line)
 	}
 	r.now.Process = processOf(line)
-	if r.failure(line) {
+	if r.failure(line) || r.statsText(line) {
 		return
 	}
 	figures, unclear := r.scan.figures(line)

@@ -105,6 +105,12 @@ var spellings = []struct{ name, lines, want string }{
 	{"memory_stats, nested", `{"step": 3, "stats": {"allocated_bytes": {"all": {"current": 1024, "peak": 2048, "allocated": 9, "freed": 9}}, "num_ooms": 1}}`,
 		"allocated 1024 bytes 1024 stated, step 3; peak 2048 bytes 1024 stated, step 3; ooms 1"},
 	{"memory_stats, as Python prints it", "{'allocated_bytes': {'all': {'current': 1024, 'peak': 2048}}, 'num_alloc_retries': 0}", "allocated 1024 bytes 1024 stated, line 0; peak 2048 bytes 1024 stated, line 0"},
+	{"memory_stats, as an OrderedDict", "step 4\nOrderedDict([('active_bytes.all.current', 512), ('allocated_bytes.all.current', 1024), ('allocated_bytes.all.freed', 9), ('num_alloc_retries', 3)])",
+		"active 512 bytes 1024 stated, step 4; allocated 1024 bytes 1024 stated, step 4; retries 3"},
+	{"memory_stats, a line each", "{\n  \"allocated_bytes.all.current\": 1024,\n  \"allocated_bytes.all.freed\": 77,\n  \"reserved_bytes.all.current\": 2097152\n}",
+		"allocated 1024 bytes 1024 stated, line 0; reserved 2097152 bytes 1024 stated, line 0"},
+	{"trainer_state.json", "{\n  \"epoch\": 1.0,\n  \"log_history\": [\n    {\"loss\": 1.5, \"gpu_mem_gb\": 3.5, \"step\": 10},\n    {\n      \"gpu_mem_gb\": 3.75, \"step\": 20}\n  ],\n  \"max_steps\": 20\n}",
+		"used 3.5–3.75 GB 1024 assumed, step 10–20"},
 	{"Lightning's metrics.csv", "DeviceStatsMonitor.on_train_batch_end/allocated_bytes.all.current,epoch,step,train_loss\n1024,0,9,\n,0,9,1.5\n2048,0,19,\n",
 		"allocated 1024–2048 bytes 1024 stated, step 9–19"},
 	{"values under a header", "step,allocated_gb,reserved_gb\n1,1.5,2.0\n2,1.75,2.0", "allocated 1.5–1.75 GB 1024 assumed, step 1–2; reserved 2–2 GB 1024 assumed, step 1–2"},
@@ -138,8 +144,14 @@ func TestSpellings(t *testing.T) {
 func readText(t *testing.T, lines string) *Log {
 	t.Helper()
 	r := newReader(Options{Name: "test"})
-	r.labelled = areLabelled(lines)
-	if err := r.read(strings.NewReader(lines), nowhereToGo{}); err != nil {
+	var err error
+	if isDocument(lines) {
+		err = r.document(strings.NewReader(lines))
+	} else {
+		r.labelled = areLabelled(lines)
+		err = r.read(strings.NewReader(lines), nowhereToGo{})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return r.finish()
