@@ -64,6 +64,10 @@ type LeakReport struct {
 	Epoch    *Epoch   // nil when the history shows none
 	Curves   []Series // allocated, reserved and peak, for drawing; Growth has their trends
 	Notes    []string // what the answer rests on and what is missing, one sentence each
+
+	// Of several snapshots.
+	Files            []FileGrowth
+	StepsPerSnapshot int // training steps from one to the next; 0 when not known or not constant
 }
 
 // Rounds are the repetitions at whose ends memory was compared.

@@ -273,13 +273,7 @@ func (p *growthPart) categoryOf(held []stay) Category {
 	for _, h := range held {
 		t[p.c.Labels[h.index].Category] += h.bytes
 	}
-	best := Unknown
-	for k := range t {
-		if t[k] > t[best] {
-			best = Category(k)
-		}
-	}
-	return best
+	return t.largest()
 }
 
 // mostStacks is how many stacks of a suspect are told.

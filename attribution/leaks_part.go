@@ -153,7 +153,7 @@ func (p *growthPart) giveBack() {
 	}
 	for _, l := range p.swelling {
 		then, _ := p.leftOf(l)
-		piled, left = piled+then, left+min(then, l.live)
+		piled, left = piled+then, left+min(then, p.bornSince(l))
 	}
 	rest := int64(p.requested[n-1]) - piled
 	if piled > 0 && 5*left < piled && 3*(p.c.Timeline.EndRequested-left) >= rest {
@@ -175,6 +175,18 @@ func (p *growthPart) leftOf(l *heldLine) (then, now int64) {
 		}
 	}
 	return then, now
+}
+
+// bornSince is what a line holds at the end of the history that is younger than
+// the first round.
+func (p *growthPart) bornSince(l *heldLine) int64 {
+	bytes := l.live
+	for _, h := range l.held {
+		if h.first == 0 && p.c.Timeline.Allocations[h.index].Freed == snapshot.AliveAtEnd {
+			bytes -= h.bytes
+		}
+	}
+	return bytes
 }
 
 // judgeGrowing is asked when memory grows because what replaces other memory is
