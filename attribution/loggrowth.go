@@ -162,6 +162,9 @@ func (t *track) run() LogRun {
 		r.Room = &room
 	}
 	r.Notes = append(r.Notes, unitNotes(r.Curves)...)
+	if len(r.Curves) > 0 && r.Curves[0].Judged && r.Curves[0].Metric == trainlog.DeviceUsed {
+		r.Notes = append(r.Notes, "what is in use on a GPU is that of all processes, and what PyTorch keeps for later use is part of it")
+	}
 	return r
 }
 
@@ -185,7 +188,7 @@ func (t *track) judge(r *LogRun) {
 	in := GrowthInput{}
 	allocated := t.best(trainlog.Allocated, trainlog.Active, trainlog.Requested)
 	reserved := t.best(trainlog.Reserved, trainlog.PeakReserved)
-	peak := t.best(trainlog.PeakAllocated, trainlog.PeakActive)
+	peak := t.peak(allocated)
 	if allocated == nil && reserved == nil && peak == nil {
 		reserved = t.best(trainlog.Used, trainlog.PeakUsed, trainlog.ProcessUsed, trainlog.DeviceUsed, trainlog.DeviceFree)
 	}
@@ -231,6 +234,21 @@ func (t *track) best(metrics ...trainlog.Metric) (best *LogCurve) {
 		}
 		if found != nil && (best == nil || found.Points > best.Points) {
 			best = found
+		}
+	}
+	return best
+}
+
+// peak returns the best curve of peaks. One that is as allocated is of a program
+// that reset its peaks just before; another tells more.
+func (t *track) peak(allocated *LogCurve) *LogCurve {
+	best := t.best(trainlog.PeakAllocated, trainlog.PeakActive)
+	if best == nil || allocated == nil || !slices.Equal(best.Series.Bytes, allocated.Series.Bytes) {
+		return best
+	}
+	for i := range t.curves {
+		if c := &t.curves[i]; c.Metric == trainlog.PeakAllocated && c != best && 2*c.Points > best.Points {
+			return c
 		}
 	}
 	return best

@@ -49,8 +49,7 @@ func (g *logGroup) compared(s *trainlog.Series) (base float64, reason string, ok
 			default:
 				continue
 			}
-			return base, fmt.Sprintf("%s in %s agrees only if 1 %s is %.0f%s bytes", s.Metric, filepath.Base(l.Name), s.Unit.Text, base,
-				[...]string{"", "", "²", "³", "⁴"}[s.Unit.Power]), true
+			return base, fmt.Sprintf("1 %s is %s, as %s in %s agrees only then", s.Unit.Text, s.Unit.SizeText(base), s.Metric, filepath.Base(l.Name)), true
 		}
 	}
 	return 0, "", false
@@ -80,18 +79,19 @@ func agreement(s, exact *trainlog.Series, base float64) float64 {
 	return float64(same) / float64(common)
 }
 
-// unitNotes says what was assumed about units, once for each kind of unit.
+// unitNotes says how large the printed units are and what that rests on, once
+// for each file.
 func unitNotes(curves []LogCurve) (notes []string) {
 	seen := map[string]bool{}
 	for _, c := range curves {
-		if c.Log == nil || !c.Log.Ambiguous() && c.Log.Basis != trainlog.Program || seen[c.Log.Reason] || c.Log.Reason == "" {
+		if c.Log == nil || c.Log.Reason == "" || seen[c.File] {
 			continue
 		}
-		seen[c.Log.Reason] = true
+		seen[c.File] = true
 		note := c.Log.Reason
 		if c.Log.Ambiguous() {
-			other := math.Pow(1000/1024.0, float64(c.Log.Unit.Power))
-			note += fmt.Sprintf("; if it is 1000%s, all sizes are %.0f%% smaller", [...]string{"", "", "²", "³", "⁴"}[c.Log.Unit.Power], 100*(1-other))
+			smaller := 1 - math.Pow(1000/1024.0, float64(c.Log.Unit.Power))
+			note += fmt.Sprintf("; if it is %s, all sizes are %.0f%% smaller", c.Log.Unit.SizeText(1000), 100*smaller)
 		}
 		notes = append(notes, note)
 	}

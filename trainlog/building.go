@@ -195,9 +195,9 @@ func (b *building) unitDecision() {
 	switch {
 	case b.base != 0:
 	case b.program != nil && b.program.base != 0:
-		b.SetBase(b.program.base, Program, fmt.Sprintf("%s prints in units of %s", b.program.name, b.Unit.sizeText(b.program.base)))
+		b.SetBase(b.program.base, Program, fmt.Sprintf("%s prints in units of %s", b.program.name, b.Unit.SizeText(b.program.base)))
 	default:
-		b.SetBase(habit, Assumed, fmt.Sprintf("1 %s is taken for %s, which nothing in the log says", b.Unit.Text, b.Unit.sizeText(habit)))
+		b.SetBase(habit, Assumed, fmt.Sprintf("1 %s is taken for %s, which nothing in the log says", b.Unit.Text, b.Unit.SizeText(habit)))
 	}
 }
 
@@ -219,7 +219,7 @@ func (r *reader) agreeOnUnits() {
 	}
 	for _, s := range r.log.Series {
 		if s.Basis == Assumed {
-			s.SetBase(proof.base, Pages, fmt.Sprintf("1 %s is %s, as for %s in the same log", s.Unit.Text, s.Unit.sizeText(proof.base), proof.Metric))
+			s.SetBase(proof.base, Pages, fmt.Sprintf("1 %s is %s: %s would not be whole segments of PyTorch's allocator otherwise", s.Unit.Text, s.Unit.SizeText(proof.base), proof.Metric))
 		}
 	}
 }

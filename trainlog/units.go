@@ -122,7 +122,7 @@ func (s *Series) decide(values []float64) {
 		return
 	}
 	if base, ok := pageEvidence(values, s.Unit.Power, s.digits, grain); ok {
-		s.SetBase(base, Pages, fmt.Sprintf("the values are multiples of %s only if 1 %s is %s", grainText(grain), s.Unit.Text, s.Unit.sizeText(base)))
+		s.SetBase(base, Pages, fmt.Sprintf("1 %s is %s: the values are multiples of %s only then", s.Unit.Text, s.Unit.SizeText(base), grainText(grain)))
 	}
 }
 
@@ -133,7 +133,7 @@ func grainText(grain float64) string {
 	return "PyTorch's 512 bytes"
 }
 
-// sizeText is a unit's size for reading: "1024³ bytes".
-func (u Unit) sizeText(base float64) string {
+// SizeText is a unit's size for reading: "1024³ bytes".
+func (u Unit) SizeText(base float64) string {
 	return fmt.Sprintf("%.0f%s bytes", base, [...]string{"⁰", "", "²", "³", "⁴"}[min(u.Power, 4)])
 }
