@@ -183,6 +183,9 @@ func (s *RankSet) noteChoice(p *rankPlan) {
 	}
 }
 
+// maxCopyNotes bounds the notes: a folder may hold many copies of many files.
+const maxCopyNotes = 8
+
 // noteCopies says which rows are of one recording.
 func (s *RankSet) noteCopies() {
 	first := map[processMark]int{}
@@ -198,7 +201,7 @@ func (s *RankSet) noteCopies() {
 		}
 	}
 	for i, row := range s.Rows {
-		if list := copies[i]; len(list) > 0 {
+		if list := copies[i]; len(list) > 0 && len(s.Notes) < maxCopyNotes {
 			s.Notes = append(s.Notes, fmt.Sprintf("%s and rank %s hold the same recording, event by event: copies of one file", namedRanks(list), row.Label))
 		}
 	}
@@ -209,7 +212,7 @@ func namedRanks(labels []string) string {
 	if len(labels) == 1 {
 		return "rank " + labels[0]
 	}
-	return "ranks " + RankRanges(labels, 12)
+	return "ranks " + RankRanges(labels, 6)
 }
 
 // RankRanges shortens a sorted list of ranks: "0-3, 5, 8-9". At most most

@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// RankOutlier is a rank that holds more or less than others of its group.
+// RankOutlier are ranks that hold more or less than others of their group, by
+// the same numbers but for what does not matter. The numbers are of the first.
 type RankOutlier struct {
-	Row       int // index into RankSet.Rows
-	Reference int // the row it is compared with: that of the median, or the other one of two
+	Rows      []int // indices into RankSet.Rows
+	Reference int   // the row it is compared with: that of the median, or the other one of two
 
 	// Pair: there are only two, so that no median says which is unusual. The
 	// one that holds more is named.
@@ -134,7 +135,7 @@ func (c *comparison) comparePair(g RankGroup) {
 
 func (c *comparison) outlier(row, reference int) RankOutlier {
 	r := c.report
-	o := RankOutlier{Row: row, Reference: reference,
+	o := RankOutlier{Rows: []int{row}, Reference: reference,
 		Delta:    r.Totals(row).Sum() - r.Totals(reference).Sum(),
 		Reserved: r.Rows[row].PeakReserved - r.Rows[reference].PeakReserved}
 	o.Categories, o.Lines = c.against(row, reference)
@@ -167,8 +168,13 @@ func (c *comparison) findUnusual(g RankGroup) {
 			test(RankDeviation{What: "line", Line: l.RankLine}, func(i int) int64 { return values[i] })
 		}
 	}
+	first := len(r.Outliers)
 	for _, i := range g.Rows {
 		if len(found[i]) == 0 {
+			continue
+		}
+		if k := slices.IndexFunc(r.Outliers[first:], func(o RankOutlier) bool { return c.alike(o.Rows[0], i, least) }); k >= 0 {
+			r.Outliers[first+k].Rows = append(r.Outliers[first+k].Rows, i)
 			continue
 		}
 		o := c.outlier(i, g.Reference)
@@ -178,6 +184,26 @@ func (c *comparison) findUnusual(g RankGroup) {
 		})
 		r.Outliers = append(r.Outliers, o)
 	}
+}
+
+// alike reports whether two rows differ in nothing that matters.
+func (c *comparison) alike(a, b int, least int64) bool {
+	r := c.report
+	if abs(r.Rows[a].PeakReserved-r.Rows[b].PeakReserved) >= least {
+		return false
+	}
+	x, y := r.Totals(a), r.Totals(b)
+	for k := range x {
+		if abs(x[k]-y[k]) >= least {
+			return false
+		}
+	}
+	for _, v := range c.lines {
+		if v.merged.Max >= least && abs(v.values[a]-v.values[b]) >= least {
+			return false
+		}
+	}
+	return true
 }
 
 // unusual returns the scores of rows whose value lies far from the median, as

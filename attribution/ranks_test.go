@@ -34,7 +34,7 @@ func TestRanksDDP(t *testing.T) {
 		t.Fatalf("limiting %d, outliers %+v, groups %+v, missing %v", r.Limiting, r.Outliers, r.Groups, r.MissingRanks)
 	}
 	o := r.Outliers[0]
-	if !o.Pair || o.Row != 1 || o.Reference != 0 || o.Delta != 1006561800-886917128 {
+	if !o.Pair || o.Rows[0] != 1 || o.Reference != 0 || o.Delta != 1006561800-886917128 {
 		t.Errorf("%+v", o)
 	}
 	var lines []string
@@ -155,7 +155,7 @@ func TestRanksOutlier(t *testing.T) {
 		more  int64
 	}{{"5", 40 << 20, 20, 40 << 20}, {"9", 0, 10, -20 << 20}} {
 		o := r.Outliers[i]
-		if got := r.Rows[o.Row].Label; got != want.label || (o.Delta+1<<19)>>20 != want.delta>>20 || o.Lines[0].Line != want.line || o.Lines[0].Delta != want.more {
+		if got := r.Rows[o.Rows[0]].Label; got != want.label || (o.Delta+1<<19)>>20 != want.delta>>20 || o.Lines[0].Line != want.line || o.Lines[0].Delta != want.more {
 			t.Errorf("outlier %d is rank %s with %d, line %+v", i, got, o.Delta, o.Lines[0])
 		}
 		if len(o.Deviations) == 0 || !math.IsInf(o.Deviations[0].Score, 1) && o.Deviations[0].Score < unusualScore {
@@ -196,7 +196,7 @@ func TestRanksPipeline(t *testing.T) {
 			files[path] = f
 		}
 		r := readRanks(t, everyDevice, writeRanks(t, files))
-		if len(r.Groups) != 3 || len(r.Outliers) != 1 || r.Outliers[0].Row != 6 || r.Outliers[0].Delta != 30<<20 {
+		if len(r.Groups) != 3 || len(r.Outliers) != 1 || r.Outliers[0].Rows[0] != 6 || r.Outliers[0].Delta != 30<<20 {
 			t.Errorf("%s: groups %+v, outliers %+v", name, r.Groups, r.Outliers)
 		}
 		if text := strings.Join(r.Summary, "\n"); !strings.Contains(text, "as pipeline stages do") {

@@ -16,10 +16,10 @@ const (
 // sentences tells the result, the most important first.
 func (c *comparison) sentences() []string {
 	r := c.report
-	out := c.limitSentence()
+	out := append(c.limitSentence(), c.spreadSentence()...)
 	for k := range r.Outliers {
 		if k == outlierSentences {
-			out = append(out, "unusual as well: "+namedRanks(r.labelsOf(r.Outliers[k:])))
+			out = append(out, "unusual as well: "+namedRanks(r.unusualLabels(r.Outliers[k:])))
 			break
 		}
 		out = append(out, r.OutlierText(&r.Outliers[k]))
@@ -46,12 +46,21 @@ func missingText(labels []string) string {
 	return "no file is of " + namedRanks(labels)
 }
 
-func (r *RankReport) labelsOf(list []RankOutlier) []string {
-	var out []string
+// unusualLabels are the ranks of some outliers.
+func (r *RankReport) unusualLabels(list []RankOutlier) []string {
+	var rows []int
 	for _, o := range list {
-		out = append(out, r.Rows[o.Row].Label)
+		rows = append(rows, o.Rows...)
 	}
-	slices.SortFunc(out, compareNatural)
+	slices.Sort(rows)
+	return r.labels(rows)
+}
+
+func (r *RankReport) labels(rows []int) []string {
+	out := make([]string, len(rows))
+	for k, i := range rows {
+		out[k] = r.Rows[i].Label
+	}
 	return out
 }
 
@@ -77,7 +86,7 @@ func (c *comparison) limitSentence() []string {
 		held = "at most, as far as is known"
 	}
 	if most.PeakReserved-value(least) < leastMatter {
-		return []string{fmt.Sprintf("all %d ranks reserve the same within %s: %s %s", len(c.rows), units.Bytes(leastMatter), units.Bytes(most.PeakReserved), held)}
+		return []string{fmt.Sprintf("all %s ranks reserve the same within %s: %s %s", units.Count(len(c.rows)), units.Bytes(leastMatter), units.Bytes(most.PeakReserved), held)}
 	}
 	who := fmt.Sprintf("rank %s limits the job: it reserves %s %s", most.Label, units.Bytes(most.PeakReserved), held)
 	if len(c.rows) == 2 {
@@ -85,11 +94,47 @@ func (c *comparison) limitSentence() []string {
 	}
 	median := lowerMedian(c.rows, value)
 	if median == most.PeakReserved { // most ranks reserve that much
-		return []string{fmt.Sprintf("at least half of the %d ranks reserve %s %s, the most of all; rank %s the least, %s",
-			len(c.rows), units.Bytes(median), held, r.Rows[least].Label, units.Bytes(value(least)))}
+		return []string{fmt.Sprintf("at least half of the %s ranks reserve %s %s, the most of all; rank %s the least, %s",
+			units.Count(len(c.rows)), units.Bytes(median), held, r.Rows[least].Label, units.Bytes(value(least)))}
 	}
-	return []string{fmt.Sprintf("%s, the median of %d ranks %s (%s less), the least %s (rank %s)",
-		who, len(c.rows), units.Bytes(median), apart(median, most.PeakReserved), units.Bytes(value(least)), r.Rows[least].Label)}
+	return []string{fmt.Sprintf("%s, the median of %s ranks %s (%s less), the least %s (rank %s)",
+		who, units.Count(len(c.rows)), units.Bytes(median), apart(median, most.PeakReserved), units.Bytes(value(least)), r.Rows[least].Label)}
+}
+
+// spreadSentence says what the ranks with the most and the least differ in,
+// where nothing else will.
+func (c *comparison) spreadSentence() []string {
+	r := c.report
+	s := &r.Spread
+	if len(c.rows) < 3 || s.Bytes < leastMatter {
+		return nil
+	}
+	for _, o := range r.Outliers {
+		if slices.Contains(o.Rows, s.High) && r.Totals(o.Reference).Sum()-r.Totals(s.Low).Sum() < leastMatter {
+			return nil // told below
+		}
+	}
+	return []string{fmt.Sprintf("from the least requested (rank %s, %s) to the most (rank %s, %s) it is %s%s",
+		r.Rows[s.Low].Label, units.Bytes(r.Totals(s.Low).Sum()), r.Rows[s.High].Label, units.Bytes(r.Totals(s.High).Sum()),
+		units.Bytes(s.Bytes), partsText(s.Categories, s.Lines))}
+}
+
+// partsText lists the categories and lines that a difference is made of.
+func partsText(categories []CategoryDelta, lines []RankDelta) string {
+	var parts []string
+	for _, d := range categories[:min(len(categories), 3)] {
+		if len(parts) == 0 || abs(d.Delta) >= abs(categories[0].Delta)/50 {
+			parts = append(parts, words(d.Category)+" "+units.Signed(d.Delta))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := ": " + strings.Join(parts, ", ")
+	if places := deltaTexts(lines, 3); len(places) > 0 {
+		text += "; lines " + strings.Join(places, ", ")
+	}
+	return text
 }
 
 // apart is by how much less a is than b: "116 MiB, 11.3%".
@@ -99,55 +144,62 @@ func apart(a, b int64) string {
 
 // OutlierText says what a rank holds more, or less, than its reference.
 func (r *RankReport) OutlierText(o *RankOutlier) string {
-	row, reference := &r.Rows[o.Row], &r.Rows[o.Reference]
-	of := "rank " + reference.Label
+	of := "rank " + r.Rows[o.Reference].Label
 	if !o.Pair {
 		of += ", which has the median"
 		if len(r.Groups) > 1 {
 			of += " of its group"
 		}
 	}
-	text := fmt.Sprintf("rank %s holds as much at %s as %s", row.Label, r.whose(), of)
+	who, holds := namedRanks(r.labels(o.Rows)), "holds"
+	if len(o.Rows) > 1 {
+		who, holds = fmt.Sprintf("%s (%s of %s) each", who, units.Count(len(o.Rows)), units.Count(len(r.groupOf(o.Rows[0]).Rows))), "hold"
+	}
+	text := fmt.Sprintf("%s %s as much at %s as %s", who, holds, r.whose(len(o.Rows)), of)
 	if o.Delta != 0 {
 		more := "more"
 		if o.Delta < 0 {
 			more = "less"
 		}
-		text = fmt.Sprintf("rank %s holds %s (%s) %s at %s than %s", row.Label, units.Bytes(abs(o.Delta)),
-			units.Percent(abs(o.Delta), r.Totals(o.Reference).Sum()), more, r.whose(), of)
+		text = fmt.Sprintf("%s %s %s (%s) %s at %s than %s", who, holds, units.Bytes(abs(o.Delta)),
+			units.Percent(abs(o.Delta), r.Totals(o.Reference).Sum()), more, r.whose(len(o.Rows)), of)
 	}
-	var parts []string
-	for _, d := range o.Categories[:min(len(o.Categories), 3)] {
-		if len(parts) == 0 || abs(d.Delta) >= abs(o.Categories[0].Delta)/50 {
-			parts = append(parts, words(d.Category)+" "+units.Signed(d.Delta))
-		}
-	}
-	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", ")
-	}
-	if lines := deltaTexts(o.Lines, 3); len(lines) > 0 {
-		text += "; lines " + strings.Join(lines, ", ")
-	}
-	if abs(o.Reserved) >= leastMatter && len(parts) == 0 {
+	parts := partsText(o.Categories, o.Lines)
+	text += parts
+	if abs(o.Reserved) >= leastMatter && parts == "" {
 		text += fmt.Sprintf("; it reserves %s", units.Signed(o.Reserved))
 	}
 	return text
 }
 
-func (r *RankReport) whose() string {
-	if r.At == "end" {
+// groupOf is the group that a row is compared in.
+func (r *RankReport) groupOf(row int) *RankGroup {
+	k := slices.IndexFunc(r.Groups, func(g RankGroup) bool { return slices.Contains(g.Rows, row) })
+	return &r.Groups[k]
+}
+
+func (r *RankReport) whose(ranks int) string {
+	switch {
+	case r.At == "end":
 		return "the end"
+	case ranks > 1:
+		return "their peaks"
 	}
 	return "its peak"
 }
 
-// deltaTexts names the lines with the largest differences. Those of the user's
-// code say more than memory without a line.
+// deltaTexts names the lines with the largest differences, as long as they are
+// not small beside the first. Those of the user's code say more than memory
+// without a line.
 func deltaTexts(lines []RankDelta, most int) []string {
 	var out []string
 	for _, withFile := range []bool{true, false} {
+		var largest int64
 		for _, l := range lines {
-			if (l.File != "") == withFile && l.Delta != 0 && len(out) < most {
+			if (l.File != "") != withFile || l.Delta == 0 || len(out) == most {
+				continue
+			}
+			if largest = max(largest, abs(l.Delta)); abs(l.Delta) >= largest/10 {
 				out = append(out, placeText(&DiffRow{File: l.File, Line: l.Line, Function: l.Function})+" "+units.Signed(l.Delta))
 			}
 		}
@@ -161,7 +213,7 @@ func deltaTexts(lines []RankDelta, most int) []string {
 // inputText explains a rank by its inputs: activations grow with the batch and
 // with the length of sequences.
 func (r *RankReport) inputText(o *RankOutlier) string {
-	here, there := r.Totals(o.Row), r.Totals(o.Reference)
+	here, there := r.Totals(o.Rows[0]), r.Totals(o.Reference)
 	if here[Input] <= 0 || there[Input] <= 0 || here[Activation] <= 0 || there[Activation] <= 0 {
 		return ""
 	}
@@ -171,11 +223,11 @@ func (r *RankReport) inputText(o *RankOutlier) string {
 		return ""
 	}
 	if ratio := activations / inputs; ratio > 0.95 && ratio < 1.05 {
-		return fmt.Sprintf("the inputs of rank %s are %.3g times as large (%s to %s), and so are its activations: it had other batches or sequence lengths",
-			r.Rows[o.Row].Label, inputs, units.Bytes(there[Input]), units.Bytes(here[Input]))
+		return fmt.Sprintf("the inputs of %s are %.3g times as large (%s to %s), and so are the activations: other batches or sequence lengths",
+			namedRanks(r.labels(o.Rows)), inputs, units.Bytes(there[Input]), units.Bytes(here[Input]))
 	}
-	return fmt.Sprintf("the inputs of rank %s are %.3g times as large (%s to %s), its activations %.3g times",
-		r.Rows[o.Row].Label, inputs, units.Bytes(there[Input]), units.Bytes(here[Input]), activations)
+	return fmt.Sprintf("the inputs of %s are %.3g times as large (%s to %s), the activations %.3g times",
+		namedRanks(r.labels(o.Rows)), inputs, units.Bytes(there[Input]), units.Bytes(here[Input]), activations)
 }
 
 // groupSentences notes ranks that hold different parts of the model, which is
@@ -223,10 +275,7 @@ func (c *comparison) groupDifference(g, main *RankGroup) string {
 
 // GroupName calls a group by its name and its ranks.
 func (r *RankReport) GroupName(g *RankGroup) string {
-	var labels []string
-	for _, i := range g.Rows {
-		labels = append(labels, r.Rows[i].Label)
-	}
+	labels := r.labels(g.Rows)
 	if g.Name == "" {
 		return namedRanks(labels)
 	}

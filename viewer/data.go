@@ -34,6 +34,8 @@ type pageData struct {
 	Categories []string `json:"categories,omitempty"` // names of mapGroup.Category
 
 	Flames map[string]flame `json:"flames,omitempty"` // of the whole file, by name
+
+	Ranks *ranksData `json:"ranks,omitempty"`
 }
 
 // stackTree holds every stack as a path to the root: node i is frame Frame[i]

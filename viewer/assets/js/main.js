@@ -59,6 +59,8 @@ function start() {
     redraw();
   });
 
+  if (data.ranks) startRanks(data.ranks);
+
   var wait;
   addEventListener("resize", function () {
     clearTimeout(wait);
