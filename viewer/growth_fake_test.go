@@ -3,6 +3,7 @@ package viewer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/snapview/snapview/attribution"
 	"github.com/snapview/snapview/snapshot"
@@ -93,26 +94,27 @@ func fakeGrowth() GrowthPage {
 	}
 }
 
-// hugeGrowth is larger than anything that must fit.
-func hugeGrowth() GrowthPage {
+// hugeGrowth is larger than anything that must fit, with so many comparisons
+// and sections.
+func hugeGrowth(changes, sections int) GrowthPage {
 	name := func(i int) string { return fmt.Sprintf("<%0300d>&\"'<<<<<<<<", i) }
 	p := fakeGrowth()
 	p.Name = name(0)
 	s := &p.Sections[0]
 	s.Curves = nil
 	for _, n := range []string{"allocated", "reserved", "peak", "process_used", "device_used", "used", "outside"} {
-		s.Curves = append(s.Curves, leakCurve(overSteps(n, 100_000, 1.25, func(i int) float64 { return float64(i%977)*1e12 + float64(i) }), &s.Growth))
+		s.Curves = append(s.Curves, leakCurve(overSteps(n, 20_000, 1.25, func(i int) float64 { return float64(i%977)*1e12 + float64(i) }), &s.Growth))
 	}
 	for i := range 100 {
 		s.Warnings = append(s.Warnings, name(i))
 		s.Curves = append(s.Curves, GrowthCurve{Series: attribution.Series{Name: name(i)}})
 	}
-	for i := range 3000 {
+	for i := range 500 {
 		var stack []snapshot.Frame
 		for j := range 40 {
 			stack = append(stack, snapshot.Frame{File: name(i*40 + j), Function: name(j), Line: int32(j)})
 		}
-		s.Suspects = append(s.Suspects, attribution.Suspect{File: name(i), Function: name(i + 1), Line: 7, Frames: stack, BytesPerStep: 1e9, Low: 1e8, High: 1e10, Live: 1 << 50, Curve: s.Curves[0].Series})
+		s.Suspects = append(s.Suspects, attribution.Suspect{File: name(i), Function: name(i + 1), Line: 7, Frames: stack, BytesPerStep: 1e9, Low: 1e8, High: 1e10, Live: 1 << 50, Curve: overSteps("", 200, 1, func(i int) float64 { return float64(i%9) * 1e14 })})
 		s.Marks = append(s.Marks, GrowthMark{MarkRetry, name(i), float64(i)}, GrowthMark{MarkOOM, name(i), float64(i)})
 		s.Notes, p.Notes, p.Facts = append(s.Notes, name(i)), append(p.Notes, name(i)), append(p.Facts, name(i))
 		s.Hints = append(s.Hints, attribution.Hint{Title: name(i), Evidence: name(i), Do: name(i), File: name(i), Function: name(i)})
@@ -124,11 +126,7 @@ func hugeGrowth() GrowthPage {
 	}
 	c := &p.Changes[0]
 	c.Before, c.After, c.Notes, c.Tables = s.Curves[0], s.Curves[1], s.Notes, []PlainTable{table, table, table, table, table}
-	for range 40 {
-		p.Changes = append(p.Changes, *c)
-		p.Sections = append(p.Sections, *s)
-	}
-	p.Changes = p.Changes[:5]
+	p.Changes, p.Sections = slices.Repeat(p.Changes[:1], changes), slices.Repeat(p.Sections[:1], sections)
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -182,7 +183,7 @@ func thinGrowthMarks(marks []GrowthMark, pages int) (drawn []GrowthMark, keys []
 	}
 	kept, keys, left := thinMarks(all, pages)
 	for _, m := range kept {
-		if at := &marks[m.Event]; !math.IsNaN(at.Step) && !math.IsInf(at.Step, 0) {
+		if at := &marks[m.Event]; isFinite(at.Step) {
 			drawn = append(drawn, *at)
 		}
 	}
@@ -529,8 +530,13 @@ func changeArticle(c *GrowthChange, id string, pages int, html *texts) (*growthA
 		ID: id, Heading: html.name(c.Heading), Badge: html.name(c.Badge), PlotTitle: "Before and after, from their first " + c.Unit,
 		Verdict: Verdict{c.Verdict.Tone, html.value(c.Verdict.Text)}, Notes: html.sentences(c.Notes, maxGrowthNotes),
 	}
-	tables := Section{Tables: c.Tables[:min(len(c.Tables), maxChangeTables)]}.presentable(html)
-	a.Tables = tables.Tables
+	tables := slices.Clone(c.Tables[:min(len(c.Tables), maxChangeTables)])
+	for i := range tables {
+		t := &tables[i]
+		kept := min(len(t.Rows), share(maxPlainRows, pages, leastRows))
+		t.Rows, t.More = t.Rows[:kept], t.More+len(t.Rows)-kept
+	}
+	a.Tables = Section{Tables: tables}.presentable(html).Tables
 	for _, x := range []struct {
 		when  string
 		curve *GrowthCurve

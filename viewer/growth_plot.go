@@ -136,7 +136,7 @@ func (s *GrowthSection) comparable() []*GrowthCurve {
 	var out []*GrowthCurve
 	for _, judged := range []bool{true, false} {
 		for i := range s.Curves {
-			if c := &s.Curves[i]; c.Judged == judged && (c.Unit == "" || c.Unit == s.Growth.Unit) && len(points(&c.Series)) > 0 {
+			if c := &s.Curves[i]; c.Judged == judged && (c.Unit == "" || c.Unit == s.Growth.Unit) && hasPoints(&c.Series) {
 				out = append(out, c)
 			}
 		}
@@ -171,16 +171,30 @@ func (p *plot) add(s *attribution.Series, class string, html *texts) {
 	}
 }
 
+func hasPoints(s *attribution.Series) bool {
+	for i := range min(len(s.Steps), len(s.Bytes)) {
+		if isFinite(s.Steps[i]) && isFinite(s.Bytes[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
 // points are the finite points of a series in order of their steps.
 func points(s *attribution.Series) []plotPoint {
 	n := min(len(s.Steps), len(s.Bytes))
 	pts := make([]plotPoint, 0, n)
 	for i := range n {
-		if sum := s.Steps[i] + s.Bytes[i]; !math.IsNaN(sum) && !math.IsInf(sum, 0) {
+		if isFinite(s.Steps[i]) && isFinite(s.Bytes[i]) {
 			pts = append(pts, plotPoint{clampTo(s.Steps[i], farthest), clampTo(s.Bytes[i], farthest)})
 		}
 	}
-	slices.SortStableFunc(pts, func(a, b plotPoint) int { return cmp.Compare(a.step, b.step) })
+	byStep := func(a, b plotPoint) int { return cmp.Compare(a.step, b.step) }
+	if !slices.IsSortedFunc(pts, byStep) {
+		slices.SortStableFunc(pts, byStep)
+	}
 	return pts
 }
 
