@@ -8,14 +8,6 @@ import (
 	"github.com/snapview/snapview/internal/units"
 )
 
-// per returns "a step" or "an iteration".
-func per(unit string) string {
-	if strings.HasPrefix(unit, "i") {
-		return "an " + unit
-	}
-	return "a " + unit
-}
-
 // The sentences of Growth.Why and Growth.Need.
 
 func (g *Growth) leaks() {
@@ -28,9 +20,20 @@ func (g *Growth) leaks() {
 	g.Why += fmt.Sprintf(": %s over %s, and still does at the end", sizeText(a.Grown), a.over(g.Unit))
 }
 
+// per returns "a step" or "an iteration".
+func per(unit string) string {
+	if strings.HasPrefix(unit, "i") {
+		return "an " + unit
+	}
+	return "a " + unit
+}
+
 // over says how far a trend goes: "40 steps", or when not each step has a value
 // "390 steps (40 values)".
 func (t *Trend) over(unit string) string {
+	if unit == "iteration" && t.Points > 1 {
+		return count(int(math.Round(t.Last-t.First)), unit) // a loop is measured at its start, too
+	}
 	if t.Points < 2 || t.Last-t.First == float64(t.Points-1) {
 		return count(t.Points, unit)
 	}

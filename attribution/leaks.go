@@ -92,7 +92,7 @@ func Leaks(c *Classification) LeakReport {
 		return r
 	}
 	r.Growth, r.Suspects = part.growth, part.suspects
-	r.Rounds = Rounds{part.unit, len(part.events), part.how, part.place.File, part.place.Function, part.place.Line}
+	r.Rounds = Rounds{part.unit, part.count(), part.how, part.place.File, part.place.Function, part.place.Line}
 	r.Curves = part.curves()
 	r.Epoch = part.findEpoch()
 	r.Hints = part.hints()

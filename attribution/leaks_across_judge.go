@@ -106,7 +106,7 @@ func (a *across) leakWithin(sameMoment bool) {
 		g.BytesPerStep, g.Low, g.High = a.sumOfSuspects()
 	}
 	g.Why = fmt.Sprintf("%s by %s from one snapshot to the next; within %s it climbs by %s %s (%s) over %s",
-		what, sizeText(g.BytesPerStep), a.inFile, sizeText(inside.BytesPerStep), per(inside.Unit), inside.Interval(), count(a.within.Rounds.Count, inside.Unit))
+		what, sizeText(g.BytesPerStep), a.inFile, sizeText(inside.BytesPerStep), per(inside.Unit), inside.Interval(), inside.Allocated.over(inside.Unit))
 	if n := len(a.files); n < fewest {
 		a.note(fmt.Sprintf("%d snapshots alone are a difference of %s, not a trend; that it is one rests on the history within %s",
 			n, units.Signed(a.files[n-1].end.requested-a.files[0].end.requested), a.inFile))

@@ -157,7 +157,7 @@ func (p *growthPart) giveBack() {
 	}
 	rest := int64(p.requested[n-1]) - piled
 	if piled > 0 && 5*left < piled && 3*(p.c.Timeline.EndRequested-left) >= rest {
-		p.growth.givenBack(piled-left, p.unit, n)
+		p.growth.givenBack(piled-left, p.unit, p.count())
 		p.suspects, p.undecided = nil, false
 	}
 }

@@ -203,11 +203,19 @@ func (c *Classification) withinModule(first, last int) bool {
 	return len(shared) > 0 && f.modules[shared[len(shared)-1]]
 }
 
+// count is how many rounds were seen.
+func (r *rounds) count() int {
+	if r.training || r.floor {
+		return len(r.events)
+	}
+	return len(r.events) - 1
+}
+
 // add appends the end of a round, unless nothing happened in it.
 func (r *rounds) add(event int) {
 	if n := len(r.events); event >= 0 && (n == 0 || event > r.events[n-1]) {
 		r.events = append(r.events, event)
-		r.numbers = append(r.numbers, float64(n+1))
+		r.numbers = append(r.numbers, float64(n)) // the first is where the work begins
 	}
 }
 
