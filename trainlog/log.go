@@ -142,10 +142,10 @@ func Read(r io.Reader, o Options) (*Log, error) {
 	return readFile(f, o)
 }
 
-// textual are the kinds of files that may hold figures as text. Python source
-// prints figures when it runs; it holds none.
+// textual are the kinds of files that may hold figures as text. A log may begin
+// with the program that wrote it.
 var textual = map[input.Kind]bool{
-	input.StatsJSONL: true, input.SMICSV: true, input.MemorySummary: true, input.TrainingLog: true, input.Text: true, input.JSON: true,
+	input.StatsJSONL: true, input.SMICSV: true, input.MemorySummary: true, input.TrainingLog: true, input.Text: true, input.JSON: true, input.Python: true,
 }
 
 func readFile(f *input.File, o Options) (*Log, error) {

@@ -13,7 +13,7 @@ const (
 	MemoryTimeline         // export_memory_timeline: [times, sizes]
 	MemoryTimelineRaw      // export_memory_timeline: [[ns, action, bytes, category], …]
 	StatsJSONL             // JSON objects with figures of memory, one a line
-	SMICSV                 // nvidia-smi --query-gpu … --format=csv
+	SMICSV                 // nvidia-smi --query-gpu … --format=csv, and its other tables
 	MemorySummary          // the text of torch.cuda.memory_summary()
 	TrainingLog            // text with figures of memory in it
 	Text                   // other text; such figures may come later in it
@@ -56,7 +56,7 @@ var kinds = [numKinds]struct{ name, phrase string }{
 	MemoryTimeline:    {"memory-timeline", "a memory timeline (JSON)"},
 	MemoryTimelineRaw: {"memory-timeline-raw", "a raw memory timeline (JSON)"},
 	StatsJSONL:        {"stats-jsonl", "memory statistics (JSON lines)"},
-	SMICSV:            {"smi-csv", "a table of GPU figures (nvidia-smi CSV)"},
+	SMICSV:            {"smi-csv", "a table of GPU figures (nvidia-smi)"},
 	MemorySummary:     {"memory-summary", "the text of torch.cuda.memory_summary()"},
 	TrainingLog:       {"log", "a training log"},
 	Text:              {"text", "a text file"},

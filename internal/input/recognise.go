@@ -14,7 +14,10 @@ func Recognise(head []byte) Kind {
 	if isPickle(head) {
 		return Pickle
 	}
-	if k := byJSON(head); k != Unknown {
+	switch k := byJSON(head); {
+	case k == JSON && isLogJSON(head):
+		return TrainingLog
+	case k != Unknown:
 		return k
 	}
 	if isText(head) {
