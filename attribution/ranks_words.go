@@ -131,7 +131,11 @@ func partsText(categories []CategoryDelta, lines []RankDelta) string {
 		return ""
 	}
 	text := ": " + strings.Join(parts, ", ")
-	if places := deltaTexts(lines, 3); len(places) > 0 {
+	switch places := deltaTexts(lines, 3); len(places) {
+	case 0:
+	case 1:
+		text += "; line " + places[0]
+	default:
 		text += "; lines " + strings.Join(places, ", ")
 	}
 	return text

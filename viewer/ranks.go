@@ -177,10 +177,7 @@ func (v *ranksView) addOutliers(r *attribution.RankReport, html *texts) {
 
 // presentableTable cleans the text of a table.
 func presentableTable(t PlainTable, html *texts) PlainTable {
-	more := t.More
-	t = Section{Tables: []PlainTable{t}}.presentable(html).Tables[0]
-	t.More += more
-	return t
+	return Section{Tables: []PlainTable{t}}.presentable(html).Tables[0]
 }
 
 func (v *ranksView) addTables(r *attribution.RankReport, html *texts) {
