@@ -17,6 +17,9 @@ func (g *Growth) leaks() {
 	if a.Shape == Staircase && a.Period > 0 {
 		g.Why += fmt.Sprintf(", %s every %.4g %ss", sizeText(a.BytesPerStep*a.Period), a.Period, g.Unit)
 	}
+	if a.WarmUp >= fewest {
+		g.Why += fmt.Sprintf(" from %s %.6g on", g.Unit, a.First)
+	}
 	g.Why += fmt.Sprintf(": %s over %s, and still does at the end", sizeText(a.Grown), a.over(g.Unit))
 }
 

@@ -123,7 +123,7 @@ func (a *across) lines() {
 	for _, l := range last.lines {
 		y := sums[l.place]
 		grown := y[len(y)-1] - y[0]
-		if grown <= 0 || 2*a.kept[l.place] < int64(grown*a.seenShare()) {
+		if grown <= 0 || 2*a.kept[l.place] < int64(grown*a.seenShare()) && !a.swells(l.place) {
 			continue
 		}
 		curve := a.series("held by the line", func(*LeakFile) int64 { return 0 })
@@ -146,6 +146,14 @@ func (a *across) lines() {
 	})
 	least := 0.005 * slopes(a.suspects)
 	a.suspects = slices.DeleteFunc(a.suspects, func(s Suspect) bool { return s.BytesPerStep < least })
+}
+
+// swells reports whether a history shows a line to replace its memory by ever
+// more: then nothing of it stays, and it grows all the same.
+func (a *across) swells(place placeKey) bool {
+	return slices.ContainsFunc(a.within.Suspects, func(s Suspect) bool {
+		return s.AtATime == 0 && placeKey{s.File, s.Line, s.Function} == place
+	})
 }
 
 // seenShare is the part of a line's growth that was born early enough for its

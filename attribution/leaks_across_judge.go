@@ -18,11 +18,12 @@ func (a *across) judge() {
 	}
 	g := Judge(in)
 	a.report.Growth, a.report.Curves = g, []Series{in.Allocated, in.Reserved, in.Peak}
+	a.report.StepsPerSnapshot = a.stepsPerFile()
 	sameMoment := a.sameMoment()
 	switch inside := a.within.Growth.Verdict; {
 	case a.strange:
 		a.undecided("the files are not of one run", "snapshots of one run")
-	case inside == Leak && !a.grows():
+	case inside == Leak && !a.grows() && len(a.suspects) == 0:
 		a.leakStandsStill()
 		return
 	case inside == Leak:
@@ -39,7 +40,6 @@ func (a *across) judge() {
 	if a.report.Growth.Verdict == Leak || a.report.Growth.Verdict == Inconclusive && !a.strange && sameMoment {
 		a.report.Suspects = a.suspects
 	}
-	a.report.StepsPerSnapshot = a.stepsPerFile()
 }
 
 func (a *across) undecided(why, need string) {

@@ -51,7 +51,8 @@ func regular(after []int, n int) int {
 // grownPer is the median growth over so many steps.
 func (p *growthPart) grownPer(steps int) int64 {
 	var by []float64
-	for i := len(p.requested) - 1; i-steps >= 0; i -= steps {
+	from := min(p.growth.Allocated.WarmUp, max(0, len(p.requested)-1-steps))
+	for i := len(p.requested) - 1; i-steps >= from; i -= steps {
 		by = append(by, p.requested[i]-p.requested[i-steps])
 	}
 	return int64(math.Round(medianOf(by)))

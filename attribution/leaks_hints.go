@@ -32,16 +32,16 @@ func (p *growthPart) hints() (list []Hint) {
 func (p *growthPart) keptPattern() Hint {
 	k := p.keptSet()
 	switch {
-	case k.stacks >= leastOps && k.share(Activation) > 0.5 && p.training:
+	case k.stacks >= leastOps && k.share(Activation) > 0.5 && p.training && !p.othersAreFreed():
 		return k.hint(Hint{
 			ID: "loss_graph_kept", Title: "A loss or output is kept with its graph",
-			Evidence: fmt.Sprintf("each step leaves %s of its forward alive after its backward, from %s", k.perRound(), count(k.lines, "line")),
+			Evidence: fmt.Sprintf("%s leaves %s of its forward alive after its backward, from %s", roundText(p.suspects[0].Every, p.unit), k.perRound(), count(k.lines, "line")),
 			Do:       "Keep numbers, not tensors: total += loss.item() or loss.detach(). Leave out retain_graph=True where one backward is enough.",
 		})
 	case k.stacks >= leastOps && k.share(Activation)+k.share(Unknown)+k.share(Input)+k.share(Temporary) > 0.5:
 		return k.hint(Hint{
 			ID: "forward_without_no_grad", Title: "Forwards outside torch.no_grad() keep their graphs",
-			Evidence: fmt.Sprintf("each iteration leaves %s of a forward alive, from %s, and no backward follows that would free them", k.perRound(), count(k.lines, "line")),
+			Evidence: fmt.Sprintf("%s leaves %s of a forward alive, from %s, and no backward follows that would free them", roundText(p.suspects[0].Every, p.unit), k.perRound(), count(k.lines, "line")),
 			Do:       "Run it under torch.no_grad() or torch.inference_mode(), and keep loss.item() instead of the loss.",
 		})
 	case k.share(OptimizerState) > 0.5:
@@ -74,6 +74,31 @@ func (p *growthPart) keptPattern() Hint {
 		Evidence: fmt.Sprintf("%s leaves %s alive, and nothing frees them", roundText(p.suspects[0].Every, p.unit), k.perRound()),
 		Do:       "Append x.detach().cpu() or a number instead of a tensor on the GPU, or bound the list (collections.deque(maxlen=…)).",
 	})
+}
+
+// othersAreFreed reports whether backwards free as much of the lines that keep
+// memory as these keep: then a training forward works as it should, and what is
+// kept is of another one, such as a validation's.
+func (p *growthPart) othersAreFreed() bool {
+	c := p.c
+	places := newPlacer(c.Snapshot, c.Timeline, DiffByLine)
+	blamed := map[placeKey]bool{}
+	kept, freed := 0, 0
+	for _, l := range p.keeping {
+		blamed[l.place] = true
+		kept += l.count
+	}
+	from := int32(p.events[0])
+	for i := range c.Timeline.Allocations {
+		a := &c.Timeline.Allocations[i]
+		if c.Labels[i].Category != Activation || a.Born <= from || !blamed[places.of(a)] {
+			continue
+		}
+		if q, ok := c.PhaseAt(int(a.FreeRequested)); ok && q.Kind == Backward {
+			freed++
+		}
+	}
+	return freed >= kept
 }
 
 // roundText prints "every step" or "one step in 5".
@@ -213,8 +238,7 @@ func (p *growthPart) cacheFilled() (Hint, bool) {
 // growingInputs tells of peaks that climb although nothing is kept.
 func (p *growthPart) growingInputs() (Hint, bool) {
 	t := &p.growth.Peak
-	if !p.inputsSwell && (p.growth.Allocated.Course == Climbing || p.growth.Verdict == Leak || p.undecided || p.growth.Shape == Periodic) ||
-		t.Course != Climbing || t.Grown < 0.05*t.End {
+	if p.growth.Verdict == Leak || p.undecided || p.growth.Shape == Periodic || t.Course != Climbing || t.Grown < 0.05*t.End {
 		return Hint{}, false
 	}
 	return Hint{
