@@ -92,12 +92,12 @@ func (b *building) take(f *figure, t *tracker, own bool, now moment) {
 	if !t.known {
 		return
 	}
-	b.stepBy = t.by
 	p.Step = t.step
-	if n := b.byStep; n.isOpen && p.Step < n.open.Step { // steps began to be printed after epochs
+	if b.byStep.isOpen && b.stepBy != t.by { // steps began to be printed after epochs
 		b.byStep = newCurve(b.byStep.lowest)
 		b.own = 0
 	}
+	b.stepBy = t.by
 	if b.byStep.add(p) {
 		b.Merged++
 	}

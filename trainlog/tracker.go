@@ -48,7 +48,7 @@ func (t *tracker) move(p place, own bool) {
 	newEpoch := !math.IsNaN(p.epoch) && p.epoch > t.epoch
 	if p.batch && !math.IsNaN(p.epoch) && !math.IsNaN(p.of) {
 		step = t.ofEpoch(p)
-	} else if step < t.prior && (p.batch || newEpoch) {
+	} else if newEpoch && step < t.last || p.batch && (step < t.prior || t.last-step > p.of/2) {
 		t.offset += max(orZero(t.of), t.last-t.offset+1)
 		step = p.step + t.offset
 	}
