@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/snapview/snapview/attribution"
+	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/viewer"
 	"github.com/spf13/cobra"
@@ -151,8 +152,12 @@ func nothingRead(set *attribution.RankSet, args []string, o *ranksOptions) error
 	case o.device != allDevices:
 		return usagef("--device %d: no snapshot has it", o.device)
 	case set.Skipped.Files() > 0:
-		return fmt.Errorf("%s: no memory snapshot among %s (%s); ranks compares what torch.cuda.memory._dump_snapshot writes",
-			where, plural(set.Skipped.Files(), "file"), skippedText(set.Skipped))
+		hint := ""
+		if set.Skipped[input.ChromeTrace.Describe()] > 0 {
+			hint = "; for traces see snapview trace"
+		}
+		return fmt.Errorf("%s: no memory snapshot among %s (%s); ranks compares what torch.cuda.memory._dump_snapshot writes%s",
+			where, plural(set.Skipped.Files(), "file"), skippedText(set.Skipped), hint)
 	case o.match != "":
 		return fmt.Errorf("%s: no file matches --match %s", where, o.match)
 	}

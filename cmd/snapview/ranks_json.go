@@ -20,6 +20,7 @@ type ranksJSON struct {
 	Missing    []int               `json:"missing_ranks"`
 	MissingIn  []string            `json:"missing_places,omitempty"`
 	Limiting   *int                `json:"limiting_row"`
+	LimitingID string              `json:"limiting_label,omitempty"`
 	Spread     rankSpreadJSON      `json:"spread"`
 	Outliers   []rankOutlierJSON   `json:"outliers"`
 	Groups     []rankGroupJSON     `json:"groups"`
@@ -119,6 +120,7 @@ type rankOutlierJSON struct {
 	Row        int                 `json:"row"` // the first of rows, which the numbers are of
 	Rows       []int               `json:"rows"`
 	Label      string              `json:"label"`
+	Rank       *int                `json:"rank"`
 	Reference  int                 `json:"reference_row"`
 	Pair       bool                `json:"pair,omitempty"`
 	Text       string              `json:"text"`
@@ -155,7 +157,7 @@ func newRanksJSON(r *attribution.RankReport, o *ranksOptions) ranksJSON {
 		AllLines: len(r.Lines), Lines: []rankLineJSON{}, Notes: ranksNotes(r),
 	}
 	if len(r.Rows) > 1 {
-		out.Limiting = &r.Limiting
+		out.Limiting, out.LimitingID = &r.Limiting, r.Rows[r.Limiting].Label
 	}
 	for _, m := range r.Moments {
 		if m.Name != "" {
@@ -244,7 +246,7 @@ func rankDeltas(list []attribution.RankDelta, o *ranksOptions) []rankDeltaJSON {
 
 func newRankOutlierJSON(r *attribution.RankReport, x *attribution.RankOutlier, o *ranksOptions) rankOutlierJSON {
 	out := rankOutlierJSON{
-		Row: x.Rows[0], Rows: x.Rows, Label: r.Rows[x.Rows[0]].Label, Reference: x.Reference, Pair: x.Pair, Text: r.OutlierText(x), Delta: x.Delta, Reserved: x.Reserved,
+		Row: x.Rows[0], Rows: x.Rows, Label: r.Rows[x.Rows[0]].Label, Rank: orNull(r.Rows[x.Rows[0]].ID.Rank), Reference: x.Reference, Pair: x.Pair, Text: r.OutlierText(x), Delta: x.Delta, Reserved: x.Reserved,
 		Deviations: []rankDeviationJSON{}, Categories: deltaMap(x.Categories), AllLines: len(x.Lines), Lines: rankDeltas(x.Lines, o),
 	}
 	for _, d := range x.Deviations {

@@ -14,7 +14,7 @@ func ranksPage(r *attribution.RankReport, args []string) viewer.RanksPage {
 		name = plural(len(args), "argument")
 	}
 	return viewer.RanksPage{
-		Report: r, Name: "Ranks: " + name, Facts: strings.Split(ranksTitle(r), "; "), Partial: ranksPartialText(r),
+		Report: r, Name: "Ranks: " + name, Facts: ranksFacts(r), Partial: ranksPartialText(r),
 		Notes: ranksNotes(r), Version: currentVersion().Version,
 	}
 }

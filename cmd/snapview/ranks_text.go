@@ -15,7 +15,9 @@ import (
 func (u *ui) ranksText(r *attribution.RankReport, o *ranksOptions) string {
 	var b strings.Builder
 	b.WriteString(u.ranksPartial(r))
-	b.WriteString(u.style(bold, strings.Join(wrap(words(ranksTitle(r)), u.width), "\n")) + "\n")
+	for _, fact := range ranksFacts(r) {
+		b.WriteString(u.style(bold, strings.Join(wrap(words(units.Safe(fact)), u.width-4), "\n    ")) + "\n")
+	}
 	for _, s := range r.Summary {
 		b.WriteString(u.ranksSentence(s))
 	}
@@ -106,8 +108,8 @@ func rankFiles(r *attribution.RankReport) int {
 	return len(files)
 }
 
-// ranksTitle says what is compared and how it was chosen.
-func ranksTitle(r *attribution.RankReport) string {
+// ranksFacts say what is compared and how it was chosen.
+func ranksFacts(r *attribution.RankReport) []string {
 	title := plural(len(r.Rows), "rank")
 	if n := rankFiles(r); n != len(r.Rows) {
 		title = fmt.Sprintf("%s of %s", plural(len(r.Rows), "row"), plural(n, "file"))
@@ -120,10 +122,10 @@ func ranksTitle(r *attribution.RankReport) string {
 		title += ", numbered " + basisText(basis)
 	}
 	if history, one := oneHistory(r); one {
-		title += "; history " + history
+		title += ", history " + history
 	}
 	if r.Moment == "" {
-		return title
+		return []string{title}
 	}
 	var others []string
 	for _, m := range r.Moments {
@@ -135,7 +137,7 @@ func ranksTitle(r *attribution.RankReport) string {
 	if more := len(others) - most; more > 0 {
 		others = append([]string{fmt.Sprintf("%d more", more)}, others[more:]...)
 	}
-	return fmt.Sprintf("%s; snapshots named %q, with --at also %s", title, r.Moment, strings.Join(others, ", "))
+	return []string{title, fmt.Sprintf("snapshots named %q; with --at also %s", r.Moment, strings.Join(others, ", "))}
 }
 
 // basisText says what ranks rest on.
