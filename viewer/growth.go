@@ -37,7 +37,8 @@ type GrowthSection struct {
 
 	Suspects []attribution.Suspect // most bytes per step first
 	Hints    []attribution.Hint
-	Figures  []Fact // more headline figures
+	Figures  []Fact       // more headline figures
+	Tables   []PlainTable // what explains the answer
 
 	Room     *attribution.Room // how long the growth can go on; nil when not known
 	Warnings []string          // what to act on besides the verdict, one sentence each

@@ -72,6 +72,7 @@ func fakeGrowth() GrowthPage {
 	}
 	leak.Notes = []string{"The answer rests on 40 printed lines.", "Units are binary: GB is printed for 2^30 bytes."}
 	leak.Warnings = []string{"the allocator freed its cache and tried again 3 times", "1 allocation failed"}
+	leak.Tables = []PlainTable{{Title: "File by file", Head: []string{"File", "Requested"}, Right: []bool{false, true}, Rows: [][]string{{"epoch0.pickle", "3.00 GiB"}}}}
 	leak.Figures = []Fact{{"An epoch", "+60.0 MiB", "50 steps"}, {"Retries", "3", "num_alloc_retries"}}
 	cache := judged("Device 1", "step",
 		overSteps("allocated", 40, 10, func(i int) float64 { return fakeMiB * (129 + float64(i%3)/100) }),
@@ -125,7 +126,8 @@ func hugeGrowth(changes, sections int) GrowthPage {
 		table.Rows = append(table.Rows, []string{name(i), name(i)})
 	}
 	c := &p.Changes[0]
-	c.Before, c.After, c.Notes, c.Tables = s.Curves[0], s.Curves[1], s.Notes, []PlainTable{table, table, table, table, table}
+	s.Tables = []PlainTable{table, table, table, table, table}
+	c.Before, c.After, c.Notes, c.Tables = s.Curves[0], s.Curves[1], s.Notes, s.Tables
 	p.Changes, p.Sections = slices.Repeat(p.Changes[:1], changes), slices.Repeat(p.Sections[:1], sections)
 	return p
 }
@@ -159,6 +161,7 @@ func poisonedGrowth(name string) GrowthPage {
 			s.Notes[j], s.Warnings[j], s.Figures[j] = name, name, Fact{name, name, name}
 		}
 	}
+	p.Sections[0].Tables[0].Rows[0] = []string{name, name}
 	c := &p.Changes[0]
 	c.Heading, c.Badge, c.Verdict.Text, c.Notes = name, name, name, []string{name}
 	c.Before.Series.Name, c.After.Series.Name = name, name

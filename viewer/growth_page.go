@@ -3,7 +3,6 @@ package viewer
 import (
 	"fmt"
 	"html/template"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,7 @@ const (
 	maxSeriesRows   = 60
 	maxUnreadFiles  = 40
 	maxUnreadLines  = 8
-	maxChangeTables = 4
+	maxGrowthTables = 4
 )
 
 // growthView is what the template prints.
@@ -52,7 +51,8 @@ type growthArticle struct {
 	Numbers            []growthNumber
 	Plot               *staticPlot
 	PlotTitle          string
-	HasNear, IsNear    bool // the axis around the growth exists, is shown first
+	NearName, NearNote string // the axis that is not from zero; "" for none
+	IsNear             bool   // it is shown first
 	Legend             []plotKey
 	MarkKeys           []markKey
 	PlotNote           string
@@ -61,6 +61,7 @@ type growthArticle struct {
 	Room               string
 	Warnings           []string
 	Series             []seriesRow
+	Per                string // of the slopes of Series
 	MoreSeries         int
 	Tables             []PlainTable
 	Notes              []string
@@ -158,7 +159,9 @@ func (v *growthView) add(a *growthArticle, p *plot, pages int, b *builder, html 
 	}
 	b.data.Devices = append(b.data.Devices, data)
 	a.Plot = p.static(p.label(html), marks)
-	a.HasNear, a.IsNear = p.hasChoice(), p.isNear
+	if p.hasChoice() {
+		a.NearName, a.NearNote, a.IsNear = p.nearName, p.nearNote(), p.isNear
+	}
 	a.MarkKeys, a.PlotNote = keys, strings.TrimSpace(a.PlotNote+" "+left)
 	for _, l := range p.lines {
 		a.Legend = append(a.Legend, plotKey{Class: l.class, Name: l.name})
@@ -200,31 +203,6 @@ func (p *plot) label(html *texts) string {
 	return html.value(overUnits(p.unit) + ": " + strings.Join(parts, "; ") + ".")
 }
 
-func overUnits(unit string) string {
-	if unit == "second" {
-		return "Memory over time"
-	}
-	return "Memory over " + unitsOf(2, unit)
-}
-
-func atStep(step float64, unit string) string {
-	if unit == "second" {
-		return stepText(step, unit)
-	}
-	return unit + " " + stepText(step, unit)
-}
-
-// bytesText is a rounded number of bytes.
-func bytesText(v float64) string { return units.Bytes(wholeBytes(v)) }
-
-// wholeBytes rounds; what is no number counts as 0.
-func wholeBytes(v float64) int64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return int64(math.Round(clampTo(v, farthest)))
-}
-
 // verdictNames and verdictTones are how verdicts are shown.
 var (
 	verdictNames = map[attribution.GrowthVerdict]string{
@@ -240,11 +218,12 @@ func sectionArticle(s *GrowthSection, id string, pages int, b *builder, html *te
 	g := &s.Growth
 	p := newPlot(id, s, pages, html)
 	a := &growthArticle{
-		ID: id, Heading: html.name(s.Heading), Badge: verdictNames[g.Verdict],
+		ID: id, Heading: html.name(s.Heading), Badge: verdictNames[g.Verdict], Per: per(g.Unit),
 		Verdict: Verdict{verdictTones[g.Verdict], html.value(growthSentence(s))},
 		Numbers: growthNumbers(s, html), PlotTitle: overUnits(g.Unit),
 		Suspects: newSuspectTable(s, pages, b, html), Room: roomText(s.Room, g.Unit),
 		Notes: html.sentences(s.Notes, maxGrowthNotes), Warnings: html.sentences(s.Warnings, maxGrowthNotes),
+		Tables: growthTables(s.Tables, pages, html),
 	}
 	if g.Need != "" {
 		a.Need = html.value("To decide: " + g.Need + ".")
@@ -258,6 +237,17 @@ func sectionArticle(s *GrowthSection, id string, pages int, b *builder, html *te
 	}
 	a.MoreSeries = max(0, len(s.Curves)-most)
 	return a, p
+}
+
+// growthTables bounds and cleans tables.
+func growthTables(tables []PlainTable, pages int, html *texts) []PlainTable {
+	tables = slices.Clone(tables[:min(len(tables), maxGrowthTables)])
+	for i := range tables {
+		t := &tables[i]
+		kept := min(len(t.Rows), share(maxPlainRows, pages, leastRows))
+		t.Rows, t.More = t.Rows[:kept], t.More+len(t.Rows)-kept
+	}
+	return Section{Tables: tables}.presentable(html).Tables
 }
 
 func newHintView(h *attribution.Hint, html *texts) hintView {
@@ -285,199 +275,6 @@ func growthSentence(s *GrowthSection) string {
 		lines = append(lines, fmt.Sprintf("%s (%s %s)", suspectName(x), bytesText(x.BytesPerStep), per(s.Growth.Unit)))
 	}
 	return text + " It is allocated at " + joinAnd(lines) + "."
-}
-
-// sentence makes a sentence of a phrase: a capital letter, unless it begins
-// with a name, and a full stop.
-func sentence(s string) string {
-	if s == "" {
-		return ""
-	}
-	s = sentenceCase(s)
-	if strings.ContainsAny(s[len(s)-1:], ".!?:)") && !strings.HasSuffix(s, ")") {
-		return s
-	}
-	return s + "."
-}
-
-// sentenceCase makes the first letter of a word a capital one.
-func sentenceCase(s string) string {
-	word, _, _ := strings.Cut(s, " ")
-	if s == "" || s[0] < 'a' || s[0] > 'z' || strings.ContainsAny(word, "._/(") {
-		return s
-	}
-	return string(s[0]-'a'+'A') + s[1:]
-}
-
-// growthNumbers are the headline figures.
-func growthNumbers(s *GrowthSection, html *texts) []growthNumber {
-	g := &s.Growth
-	var out []growthNumber
-	curves := s.comparable()
-	if d := s.deciding(); d != nil {
-		n := slopeNumber(&d.Trend, g.Unit)
-		if d.Series.Name == curves[0].Series.Name && g.Low == d.Trend.Low {
-			n.Text, n.Exact, n.Raw = slopeText(g.BytesPerStep)+" "+per(g.Unit), exactSlope(g.BytesPerStep), wholeBytes(g.BytesPerStep)
-		}
-		n.Name, n.Main = "Growth of "+html.name(curveText(d.Series.Name)), true
-		out = append(out, growthNumber{n, true}, growthNumber{shapeNumber(g, &d.Trend), false})
-	}
-	for _, f := range s.Figures {
-		out = append(out, growthNumber{number{Name: html.name(f.Name), Text: html.name(f.Text), Sub: html.name(f.Remark)}, false})
-	}
-	levels := 0
-	for _, k := range lineClasses {
-		if c := firstNamed(curves, k.names); c != nil && levels < 2 {
-			out = append(out, growthNumber{levelNumber(c, g.Unit), false})
-			levels++
-		}
-	}
-	if len(s.Suspects) > 0 && g.Verdict == attribution.Leak {
-		x := &s.Suspects[0]
-		sub := bytesText(x.BytesPerStep) + " " + per(g.Unit)
-		if g.BytesPerStep > 0 {
-			sub += ", " + units.Percent(wholeBytes(x.BytesPerStep), wholeBytes(g.BytesPerStep))
-		}
-		out = append(out, growthNumber{number{Name: "Line to blame", Text: html.name(suspectName(x)), Sub: sub}, true})
-	}
-	if r := s.Room; r != nil {
-		out = append(out, growthNumber{number{Name: "Card full after", Text: stepText(wholeSteps(r.Steps), g.Unit), Sub: unitsOf(r.Steps, g.Unit) + " at most; " + units.Bytes(r.Capacity) + " card"}, false})
-	}
-	return out
-}
-
-// shapeNumber is the shape of the curve that decided: for growth of the cache
-// that is not the one whose trend is given.
-func shapeNumber(g *attribution.Growth, t *attribution.Trend) number {
-	n := number{Name: "Shape", Text: g.Shape.String(), Sub: courseText(t, g.Unit)}
-	if g.Verdict == attribution.CacheGrowth {
-		n.Sub = "of the cache"
-	}
-	return n
-}
-
-// slopeNumber is the slope of a trend, if it can be told from none.
-func slopeNumber(t *attribution.Trend, unit string) number {
-	n := number{
-		Text: slopeText(t.BytesPerStep) + " " + per(unit), Exact: exactSlope(t.BytesPerStep), Raw: wholeBytes(t.BytesPerStep),
-		Sub: intervalText(t.Low, t.High, t.Points),
-	}
-	if t.Low <= 0 && t.High >= 0 {
-		n.Text = "none"
-	}
-	return n
-}
-
-// per is "a step" or "an iteration".
-func per(unit string) string {
-	if strings.HasPrefix(unit, "i") {
-		return "an " + unit
-	}
-	return "a " + unit
-}
-
-// slopeText is bytes per step with its sign; less than ten bytes keep a digit
-// behind the point.
-func slopeText(v float64) string {
-	sign := ""
-	if v > 0 {
-		sign = "+"
-	}
-	if v = clampTo(v, farthest); math.Abs(v) < 10 && v != math.Trunc(v) {
-		return sign + strconv.FormatFloat(v, 'g', 2, 64) + " B"
-	}
-	return sign + bytesText(v)
-}
-
-// exactSlope is bytes per step to the byte.
-func exactSlope(v float64) string { return units.Exact(wholeBytes(v)) }
-
-// levelNumber is where a curve ends, and by how much it changed.
-func levelNumber(c *GrowthCurve, unit string) number {
-	pts := points(&c.Series)
-	first, last := pts[0], pts[len(pts)-1]
-	return number{
-		Name: sentenceCase(curveText(c.Series.Name)) + " at end", Text: bytesText(last.bytes), Exact: units.Exact(wholeBytes(last.bytes)), Raw: wholeBytes(last.bytes),
-		Sub: units.Signed(wholeBytes(last.bytes-first.bytes)) + " since " + atStep(first.step, unit),
-	}
-}
-
-// intervalText is the interval of a slope in words.
-func intervalText(low, high float64, points int) string {
-	if points < leastForInterval {
-		return "lowest to highest: " + rangeText(low, high)
-	}
-	return "95 %: " + rangeText(low, high)
-}
-
-func rangeText(low, high float64) string {
-	a, b := unsigned(low), unsigned(high)
-	if a == b {
-		return a
-	}
-	return a + " to " + b
-}
-
-func unsigned(v float64) string { return strings.TrimPrefix(slopeText(v), "+") }
-
-// courseText says where a curve is heading.
-func courseText(t *attribution.Trend, unit string) string {
-	text := t.Course.String()
-	switch t.Course {
-	case attribution.Climbing:
-		text = "still climbing at the end"
-	case attribution.Level:
-		text = "no trend"
-	}
-	if t.Period > 0 {
-		text += ", every " + stepsText(t.Period, unit)
-	}
-	return text
-}
-
-// stepsText is a number of steps.
-func stepsText(n float64, unit string) string {
-	n = wholeSteps(n)
-	if unit == "second" {
-		return stepText(n, unit)
-	}
-	return stepText(n, unit) + " " + unitsOf(n, unit)
-}
-
-// wholeSteps rounds down to whole steps when there are more than a few.
-func wholeSteps(n float64) float64 {
-	if n >= 10 {
-		return math.Floor(n)
-	}
-	return n
-}
-
-// unitsOf is the name of steps, of one or several.
-func unitsOf(n float64, unit string) string {
-	switch {
-	case n == 1:
-		return unit
-	case strings.HasSuffix(unit, "ch"):
-		return unit + "es"
-	}
-	return unit + "s"
-}
-
-// roomText says how long a leak can go on.
-func roomText(r *attribution.Room, unit string) string {
-	if r == nil {
-		return ""
-	}
-	outside := "what others hold on it is not known"
-	if r.Outside >= 0 {
-		outside = units.Bytes(r.Outside) + " of it are outside PyTorch"
-	}
-	span := fmt.Sprintf("95 %%: %s to %s", stepsText(r.Low, unit), stepsText(r.High, unit))
-	if math.IsInf(r.High, 0) {
-		span = "95 %: at least " + stepsText(r.Low, unit)
-	}
-	return fmt.Sprintf("The card has %s; %s, and tensors can still grow by %s after the last %s. At this slope that is reached after %s (%s). Free memory in pieces that fit no request ends it earlier.",
-		units.Bytes(r.Capacity), outside, units.Bytes(r.Left), unit, stepsText(r.Steps, unit), span)
 }
 
 // leaveOut names the sections that are not drawn.
@@ -522,59 +319,4 @@ func (v *growthView) addUnread(files []UnreadLines, html *texts) {
 		}
 		v.Unread = append(v.Unread, u)
 	}
-}
-
-// changeArticle lays out a comparison before and after a change.
-func changeArticle(c *GrowthChange, id string, pages int, html *texts) (*growthArticle, *plot) {
-	a := &growthArticle{
-		ID: id, Heading: html.name(c.Heading), Badge: html.name(c.Badge), PlotTitle: "Before and after, from their first " + c.Unit,
-		Verdict: Verdict{c.Verdict.Tone, html.value(c.Verdict.Text)}, Notes: html.sentences(c.Notes, maxGrowthNotes),
-	}
-	tables := slices.Clone(c.Tables[:min(len(c.Tables), maxChangeTables)])
-	for i := range tables {
-		t := &tables[i]
-		kept := min(len(t.Rows), share(maxPlainRows, pages, leastRows))
-		t.Rows, t.More = t.Rows[:kept], t.More+len(t.Rows)-kept
-	}
-	a.Tables = Section{Tables: tables}.presentable(html).Tables
-	for _, x := range []struct {
-		when  string
-		curve *GrowthCurve
-	}{{"before", &c.Before}, {"after", &c.After}} {
-		row := newSeriesRow(x.curve, c.Unit, html)
-		row.Name = x.when + ": " + row.Name
-		a.Series = append(a.Series, row)
-		n := slopeNumber(&x.curve.Trend, c.Unit)
-		n.Name, n.Main = "Growth "+x.when, x.when == "after"
-		a.Numbers = append(a.Numbers, growthNumber{n, true})
-	}
-	return a, changePlot(id, c, pages, html)
-}
-
-// changePlot draws both curves from their first step.
-func changePlot(id string, c *GrowthChange, pages int, html *texts) *plot {
-	p := &plot{id: id, unit: c.Unit}
-	for _, x := range []struct {
-		class string
-		curve GrowthCurve
-	}{{"before", c.Before}, {"after", c.After}} {
-		pts := points(&x.curve.Series)
-		if len(pts) == 0 {
-			continue
-		}
-		first := pts[0].step
-		for i := range pts {
-			pts[i].step -= first
-		}
-		p.addTrend(&x.curve.Trend, x.class, first)
-		p.lines = append(p.lines, plotLine{x.class + ": " + html.name(curveText(x.curve.Series.Name)), x.class, x.curve.Series.Resolution, pts})
-	}
-	if len(p.lines) == 0 {
-		return nil
-	}
-	p.deciding = len(p.lines)
-	p.frame()
-	p.isNear = p.isFlat()
-	p.reduce(share(maxGrowthPoints, pages*len(p.lines), 60))
-	return p
 }

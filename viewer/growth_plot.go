@@ -31,14 +31,15 @@ type plot struct {
 	lines    []plotLine
 	bands    []plotBand
 	fits     []plotLine  // trends
-	deciding int         // how many of the lines, from the first, the verdict is about
+	focused  int         // lines, from the first, that the axis near is for
 	warmUp   *[2]float64 // steps from and till
 	marks    []GrowthMark
 
 	first, last float64  // steps at the left and the right
 	zero        plotAxis // from zero to the highest
-	near        plotAxis // around the lines that decide
+	near        plotAxis // around what the verdict is about
 	isNear      bool     // what is shown first
+	nearName    string   // what the axis near is called
 }
 
 // A plotAxis is a vertical axis with round labels, in a unit of Unit bytes and
@@ -99,7 +100,7 @@ func curveText(name string) string {
 // newPlot draws the curves of a section. Those with a look of their own come
 // first; others are drawn only when there are none.
 func newPlot(id string, s *GrowthSection, pages int, html *texts) *plot {
-	p := &plot{id: id, unit: s.Growth.Unit, marks: s.Marks, deciding: 1}
+	p := &plot{id: id, unit: s.Growth.Unit, marks: s.Marks, focused: 1}
 	drawn := s.comparable()
 	for _, k := range lineClasses {
 		if c := firstNamed(drawn, k.names); c != nil {
@@ -124,10 +125,29 @@ func newPlot(id string, s *GrowthSection, pages int, html *texts) *plot {
 		p.addWarmUp(d)
 	}
 	p.addOutside(drawn)
-	p.frame()
-	p.isNear = s.Growth.Verdict == attribution.Leak && p.isFlat()
+	p.nearName = "The growth"
+	if s.Growth.Verdict == attribution.Leak {
+		p.frame()
+		p.isNear = p.isFlat()
+	} else {
+		p.frameTogether()
+	}
 	p.reduce(share(maxGrowthPoints, pages*len(p.lines), 60))
 	return p
+}
+
+// frameTogether chooses the axes for a curve that is only of interest beside
+// others: near is for all that PyTorch holds, which may be little of the GPU.
+func (p *plot) frameTogether() {
+	own := slices.IndexFunc(p.lines, func(l plotLine) bool { return l.class == "used" })
+	if own <= 0 {
+		own = len(p.lines)
+	}
+	p.focused, p.nearName = own, "What PyTorch holds"
+	p.frame()
+	_, high := p.focus()
+	p.near = newAxis(p.zero.Low, high)
+	p.isNear = high < 0.25*p.zero.High
 }
 
 // comparable are the curves over the steps of the verdict that have points,
@@ -276,15 +296,15 @@ func (l *plotLine) at(step float64) float64 {
 
 // frame chooses the axes.
 func (p *plot) frame() {
-	var top float64
+	var bottom, top float64
 	p.first, p.last = math.Inf(1), math.Inf(-1)
 	for _, l := range p.drawn() {
 		for _, pt := range l.pts {
-			top = max(top, pt.bytes)
+			bottom, top = min(bottom, pt.bytes), max(top, pt.bytes)
 			p.first, p.last = min(p.first, pt.step), max(p.last, pt.step)
 		}
 	}
-	p.zero = newAxis(0, top)
+	p.zero = newAxis(min(0, bottom), top)
 	low, high := p.focus()
 	margin := max(high-low, 1) / 12
 	from := low - margin
@@ -308,7 +328,7 @@ func (p *plot) drawn() []plotLine {
 // focus is the range of the lines that decide and of their trends.
 func (p *plot) focus() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
-	for _, l := range slices.Concat(p.lines[:p.deciding], p.fits) {
+	for _, l := range slices.Concat(p.lines[:p.focused], p.fits) {
 		for _, pt := range l.pts {
 			low, high = min(low, pt.bytes), max(high, pt.bytes)
 		}
@@ -362,6 +382,24 @@ func (p *plot) isFlat() bool {
 // hasChoice reports whether the two axes differ enough to choose from.
 func (p *plot) hasChoice() bool {
 	return p.isNear || p.near.High-p.near.Low < 0.7*p.zero.High
+}
+
+// nearNote says what is different on the axis near.
+func (p *plot) nearNote() string {
+	var notes []string
+	if p.near.Low != 0 {
+		notes = append(notes, "The vertical axis does not start at zero.")
+	}
+	var above []string
+	for _, l := range p.lines {
+		if !slices.ContainsFunc(l.pts, func(pt plotPoint) bool { return pt.bytes <= p.near.High }) {
+			above = append(above, l.name)
+		}
+	}
+	if len(above) > 0 {
+		notes = append(notes, "Beyond the axis: "+joinAnd(above)+".")
+	}
+	return strings.Join(notes, " ")
 }
 
 // axis is the one that is shown first.

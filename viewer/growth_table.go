@@ -12,6 +12,7 @@ import (
 
 // suspectTable is the table of lines whose memory grows.
 type suspectTable struct {
+	Title      string
 	Intro, Per string
 	unit       string
 	Total      int64 // bytes per step of the whole device
@@ -41,7 +42,11 @@ func newSuspectTable(s *GrowthSection, pages int, b *builder, html *texts) *susp
 	most := share(maxSuspects, pages, leastRows)
 	t := &suspectTable{
 		Per: sentenceCase(per(g.Unit)), unit: g.Unit, Total: max(0, wholeBytes(g.BytesPerStep)),
+		Title: "Lines whose memory grows",
 		Intro: fmt.Sprintf("What lines of the program hold at the same point of each %s, in requested bytes. Shares are of the growth of allocated bytes.", g.Unit),
+	}
+	if g.Verdict != attribution.Leak {
+		t.Title = "Lines that hold more than at first"
 	}
 	largest := max(1, wholeBytes(s.Suspects[0].BytesPerStep))
 	for i := range s.Suspects[:min(len(s.Suspects), most)] {
@@ -75,13 +80,17 @@ func newSuspectRow(x *attribution.Suspect, rank int, t *suspectTable, largest in
 	return row
 }
 
-// keptText says how a line's memory grows.
+// keptText says how many allocations a line keeps and how often, as far as a
+// history tells: files compared do not.
 func keptText(x *attribution.Suspect, unit string) string {
 	every := "every " + unit
 	if x.Every > 1 {
 		every = "every " + stepsText(x.Every, unit)
 	}
-	if x.AtATime <= 0 {
+	switch {
+	case unit == "snapshot":
+		return ""
+	case x.AtATime <= 0:
 		return "replaced by more " + every
 	}
 	return stepText(math.Round(10*x.AtATime)/10, "") + " kept " + every
@@ -130,9 +139,6 @@ type seriesRow struct {
 
 func newSeriesRow(c *GrowthCurve, unit string, html *texts) seriesRow {
 	t, pts := &c.Trend, points(&c.Series)
-	if c.Unit != "" {
-		unit = c.Unit
-	}
 	row := seriesRow{Name: html.name(curveText(c.Series.Name)), Source: html.name(c.Source), Points: units.Count(max(len(pts), c.Points)), First: "–", Last: "–", Slope: "–", Interval: "–", Shape: "–", Course: "–", WarmUp: "–", Resolution: "exact", LeastMost: "–"}
 	if r := wholeBytes(c.Series.Resolution); r > 0 {
 		row.Resolution = "± " + units.Bytes(r)
@@ -150,8 +156,21 @@ func newSeriesRow(c *GrowthCurve, unit string, html *texts) seriesRow {
 	if t.Points < 2 {
 		return row
 	}
-	row.Slope, row.SlopeExact = slopeText(t.BytesPerStep)+" "+per(unit), exactSlope(t.BytesPerStep)
-	row.Interval, row.Shape, row.Course = rangeText(t.Low, t.High), t.Shape.String(), courseText(t, unit)
+	row.Slope, row.SlopeExact = slopeText(t.BytesPerStep), exactSlope(t.BytesPerStep)
+	if t.Course == attribution.Level || t.Course == attribution.Settled {
+		row.Slope = "none"
+	}
+	if c.Unit != "" && c.Unit != unit {
+		row.Slope += " " + per(c.Unit)
+	}
+	row.Interval, row.Shape, row.Course = rangeText(t.Low, t.High), t.Shape.String(), t.Course.String()
+	if t.Period > 0 {
+		own := unit
+		if c.Unit != "" {
+			own = c.Unit
+		}
+		row.Course += ", every " + stepsText(t.Period, own)
+	}
 	row.WarmUp = plural(t.WarmUp, "point")
 	if t.WarmUp == 0 {
 		row.WarmUp = "none"

@@ -66,13 +66,13 @@ func TestPlainGrowthHoldsTheAnswer(t *testing.T) {
 	page, _ := parts(t, renderGrowth(t, fakeGrowth()))
 	text := html.UnescapeString(page)
 	for _, want := range []string{
-		"<b class=\"badge\">Leak</b>", "+1.20 MiB a step", "monotonic", "still climbing at the end", // the verdict
+		"<b class=\"badge\">Leak</b>", "+1.20 MiB</dd><dd>a step; 95 %: 1.20 MiB", "monotonic", "still climbing at the end", // the verdict
 		"model.py:12", "819 KiB a step, 66.7%", "_call_impl", "2 kept every 10 steps", "activation", // the line
-		"64,798", "80.0 GiB card", "620 MiB of it are outside PyTorch", // how long
+		"64,000</dd><dd>steps at most; 80.0 GiB card", "after about 64,000 steps (95 %: 64,000 to 65,000 steps)", "620 MiB of it are outside PyTorch", // how long
 		"3.48 GiB", "+567 MiB since step 0", "1 point", "0 B to 39.4 KiB", // the curves
 		`class="run allocated"`, `class="trend fit"`, `class="band outside"`, `class="warm-up"`, `class="at oom"`, // the picture
 		"Outputs are kept", "train.py:7", "Append output.detach().cpu() instead.",
-		"The allocator freed its cache and tried again 3 times.", "An epoch", "+60.0 MiB",
+		"The allocator freed its cache and tried again 3 times.", "An epoch", "+60.0 MiB", "epoch0.pickle",
 		"Cache growth", "the cache follows the largest inputs so far", "Inconclusive", "To decide: at least 5 seconds",
 		"Fixed", "The slope is gone", "model.py:12</td>", `class="run before"`, `class="run after"`,
 		"9 lines", "allocated lots", "no unit", "7 more.", "Steps are those that the lines name.",
@@ -154,6 +154,61 @@ func TestStepTicks(t *testing.T) {
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%g to %g: %s, want %s", c.first, c.last, text, c.want)
 		}
+	}
+}
+
+func TestAbout(t *testing.T) {
+	for n, want := range map[float64]float64{0: 0, 7.9: 7, 99: 99, 119_431: 110_000, 1000: 1000} {
+		if got := about(n); got != want {
+			t.Errorf("about %g is %g, want %g", n, got, want)
+		}
+	}
+}
+
+// The axis that is not from zero is for what the verdict is about.
+func TestNearAxis(t *testing.T) {
+	const gib = 1 << 30
+	line := func(from, per float64) func(int) float64 { return func(i int) float64 { return from + per*float64(i) } }
+	for _, c := range []struct {
+		name   string
+		s      GrowthSection
+		isNear bool
+		label  string
+		note   string
+	}{
+		{"a slow leak", judged("", "step", overSteps("allocated", 50, 1, line(9*gib, gib/500))), true, "8.95 GiB to 9.15 GiB", "The vertical axis does not start at zero."},
+		{"a fast leak", judged("", "step", overSteps("allocated", 50, 1, line(gib, gib/5))), false, "0 GiB to 15 GiB", ""},
+		{"steady beside a full GPU", judged("", "step", overSteps("allocated", 50, 1, line(gib, 0)), overSteps("device_used", 50, 1, line(70*gib, 0))), true, "0.0 GiB to 1.0 GiB", "Beyond the axis: whole GPU (nvidia-smi)."},
+		{"steady", judged("", "step", overSteps("allocated", 50, 1, line(gib, 0))), false, "0.0 GiB to 1.0 GiB", ""},
+	} {
+		p := newPlot("g0", &c.s, 1, &texts{left: textBudget})
+		if got := p.near.label(p.near.Low) + " to " + p.near.label(p.near.High); p.isNear != c.isNear || got != c.label || p.nearNote() != c.note {
+			t.Errorf("%s: %v, %s, %q", c.name, p.isNear, got, p.nearNote())
+		}
+	}
+}
+
+// A comparison of snapshots with steps is drawn over steps.
+func TestLeakChangeUnits(t *testing.T) {
+	before := attribution.LeakReport{StepsPerSnapshot: 50, Curves: []attribution.Series{overSteps("allocated", 6, 1, func(i int) float64 { return float64(i) * 5000 })}}
+	before.Growth = attribution.Judge(attribution.GrowthInput{Allocated: before.Curves[0], Unit: "snapshot"})
+	after := attribution.LeakReport{Curves: []attribution.Series{overSteps("allocated", 300, 1, func(int) float64 { return 7000 })}}
+	after.Growth = attribution.Judge(attribution.GrowthInput{Allocated: after.Curves[0]})
+	change := attribution.CompareLeaks(&before, &after)
+	c := LeakChangeSection(&change, &before, &after)
+	if c.Badge != "Fixed" || c.Verdict.Tone != "ok" || c.Unit != "step" {
+		t.Errorf("%q, %v, by %s", c.Badge, c.Verdict, c.Unit)
+	}
+	if b := c.Before; b.Trend.BytesPerStep != 100 || b.Trend.Low != 100 || b.Series.Steps[5] != 250 || b.Trend.At(250) != 25_000 {
+		t.Errorf("before: %+v", b)
+	}
+	if before.Curves[0].Steps[5] != 5 {
+		t.Error("drawing changed the report")
+	}
+	before.StepsPerSnapshot = 0
+	change = attribution.CompareLeaks(&before, &after)
+	if c := LeakChangeSection(&change, &before, &after); len(c.Before.Series.Steps) != 0 || c.Badge != "Unclear" {
+		t.Errorf("without a way from one to the other: %q, %+v", c.Badge, c.Before)
 	}
 }
 
