@@ -7,7 +7,14 @@ func leaksPage(a *leaksAnswer) viewer.GrowthPage {
 	p := viewer.GrowthPage{Name: leaksName(a.names), Version: currentVersion().Version, Notes: a.partial}
 	for i := range a.reports {
 		p.Facts = append(p.Facts, roundsText(&a.reports[i]))
-		p.Sections = append(p.Sections, viewer.LeakSection(&a.reports[i]))
+		s := viewer.LeakSection(&a.reports[i])
+		if a.changes != nil {
+			s.Heading += ", after"
+		}
+		p.Sections = append(p.Sections, s)
+	}
+	for i := range a.changes {
+		p.Changes = append(p.Changes, viewer.LeakChangeSection(&a.changes[i], &a.before[i], &a.reports[i]))
 	}
 	return p
 }
