@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/snapview/snapview/attribution"
 	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/snapshot"
 )
 
 // leaksText is the verdict, the lines to blame, what they look like, and what
@@ -136,13 +139,20 @@ func (u *ui) suspectTable(r *attribution.LeakReport, o *options) string {
 		s := &r.Suspects[i]
 		rows = append(rows, []string{signedRate(s.BytesPerStep), rangeText(s.Low, s.High), units.Bytes(s.Live), units.Count(s.Count), rhythmText(s, r.Growth.Unit), s.Category.String()})
 	}
-	t := newTable(right, right, right, right, left, left, left)
-	if r.Rounds.How == "files" { // files do not tell how often
-		t = newTable(right, right, right, right, left, left)
+	alignments := []text.Align{right, right, right, right, left, left, left}
+	drop := func(column int) {
+		alignments = slices.Delete(alignments, column, column+1)
 		for i := range rows {
-			rows[i] = slices.Delete(rows[i], 4, 5)
+			rows[i] = slices.Delete(rows[i], column, column+1)
 		}
 	}
+	if r.Rounds.How == "files" {
+		drop(4) // files do not tell how often
+	}
+	if u.width-cellsWidth(rows) < leastPlace {
+		drop(1)
+	}
+	t := newTable(alignments...)
 	room := u.width - cellsWidth(rows)
 	for i, row := range rows {
 		if i == 0 {
@@ -152,16 +162,19 @@ func (u *ui) suspectTable(r *attribution.LeakReport, o *options) string {
 		s := &r.Suspects[i-1]
 		t.row(append(row, location(s.File, s.Line, s.Function, max(room, 20)))...)
 	}
-	text := t.String()
+	out := t.String()
 	if more := len(r.Suspects) - shown; more > 0 {
 		sum, live := 0.0, int64(0)
 		for _, s := range r.Suspects[shown:] {
 			sum, live = sum+s.BytesPerStep, live+s.Live
 		}
-		text += fmt.Sprintf("%s %s, %s %s, %s alive\n", ellipsis, plural(more, "more line"), signedRate(sum), article(r.Growth.Unit), units.Bytes(live))
+		out += fmt.Sprintf("%s %s, %s %s, %s alive\n", ellipsis, plural(more, "more line"), signedRate(sum), article(r.Growth.Unit), units.Bytes(live))
 	}
-	return text
+	return out
 }
+
+// leastPlace is the room for a line of code below which the interval gives way.
+const leastPlace = 32
 
 // cellsWidth is what columns of cells take, with the gap behind each.
 func cellsWidth(rows [][]string) (width int) {
@@ -195,35 +208,24 @@ func rhythmText(s *attribution.Suspect, unit string) string {
 	return fmt.Sprintf("%.4g %s", s.AtATime, article(unit))
 }
 
-// writeSuspectStack prints where the first suspect's memory is made when that
-// takes more than its line.
+// writeSuspectStack prints through which of the user's lines the first suspect's
+// memory is made, when that takes more than its own.
 func (u *ui) writeSuspectStack(b *strings.Builder, s *attribution.Suspect) {
-	python := 0
+	var own []*snapshot.Frame
 	for i := range s.Frames {
-		if s.Frames[i].IsPython() {
-			python++
+		if f := &s.Frames[i]; f.IsPython() && !f.IsLibrary() {
+			own = append(own, f)
 		}
 	}
-	if python < 2 {
+	if len(own) < 2 {
 		return
 	}
-	b.WriteString("  the first one's stack:\n")
-	lines := 0
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		if !f.IsPython() {
-			continue
-		}
-		if lines == maxSuspectFrames {
-			b.WriteString("    " + u.style(faint, ellipsis+" "+plural(python-lines, "outer frame")) + "\n")
-			return
-		}
-		text := location(f.File, f.Line, f.Function, u.width-4)
-		if f.IsLibrary() {
-			text = u.style(faint, text)
-		}
-		b.WriteString("    " + text + "\n")
-		lines++
+	b.WriteString("  the first of them, innermost call first:\n")
+	for _, f := range own[:min(len(own), maxSuspectFrames)] {
+		b.WriteString("    " + location(f.File, f.Line, f.Function, u.width-4) + "\n")
+	}
+	if more := len(own) - maxSuspectFrames; more > 0 {
+		b.WriteString("    " + u.style(faint, ellipsis+" "+plural(more, "outer frame")) + "\n")
 	}
 }
 
