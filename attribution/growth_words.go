@@ -23,9 +23,9 @@ func (g *Growth) leaks() {
 	g.Why += fmt.Sprintf(": %s over %s, and still does at the end", sizeText(a.Grown), a.over(g.Unit))
 }
 
-// per returns "a step" or "an iteration".
+// per returns "a step", "an epoch" or "an iteration".
 func per(unit string) string {
-	if strings.HasPrefix(unit, "i") {
+	if strings.HasPrefix(unit, "i") || strings.HasPrefix(unit, "e") {
 		return "an " + unit
 	}
 	return "a " + unit

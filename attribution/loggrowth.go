@@ -189,7 +189,7 @@ func (t *track) judge(r *LogRun) {
 	allocated := t.best(trainlog.Allocated, trainlog.Active, trainlog.Requested)
 	reserved := t.best(trainlog.Reserved, trainlog.PeakReserved)
 	peak := t.peak(allocated)
-	if allocated == nil && reserved == nil && peak == nil {
+	if allocated == nil && reserved == nil {
 		reserved = t.best(trainlog.Used, trainlog.PeakUsed, trainlog.ProcessUsed, trainlog.DeviceUsed, trainlog.DeviceFree)
 	}
 	for _, part := range []struct {

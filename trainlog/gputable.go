@@ -25,6 +25,9 @@ func (r *reader) gpuTableLine(line string) bool {
 		g.at = float64(at.Unix())
 		return true
 	}
+	if r.gpustatLine(line) {
+		return true
+	}
 	if !g.inside || line[0] != '|' && line[0] != '+' {
 		return false
 	}
@@ -44,6 +47,28 @@ func (r *reader) gpuTableLine(line string) bool {
 // "Sat Aug  1 13:44:11 2026".
 func isDate(line []byte) bool {
 	return len(line) == len(time.ANSIC) && line[3] == ' ' && line[13] == ':' && line[16] == ':'
+}
+
+// gpustatLine reads "[0] NVIDIA A100 | 45'C,  98 % | 12345 / 40960 MB | …", as
+// gpustat prints it; its MB are MiB.
+func (r *reader) gpustatLine(line string) bool {
+	if line[0] != '[' || !strings.Contains(line, "'C") || !strings.Contains(line, " MB |") {
+		return false
+	}
+	device, ok := leadingNumber(line[1:])
+	for _, cell := range strings.Split(line, "|") {
+		used, total, isPair := strings.Cut(cell, "/")
+		total, isMB := strings.CutSuffix(strings.TrimSpace(total), " MB")
+		u, t := number64(used), number64(total)
+		if !ok || !isPair || !isMB || math.IsNaN(u+t) {
+			continue
+		}
+		r.gpuTable.device = device
+		r.gpuFigure(figure{metric: DeviceUsed, value: u})
+		r.gpuFigure(figure{value: t, total: true})
+		return true
+	}
+	return false
 }
 
 // memoryCell reads "9211MiB / 81920MiB".

@@ -90,7 +90,7 @@ func (s *scanner) add(i int, l label, spelling string, unit Unit, hasUnit bool) 
 	if l.kind < memory || l.foreign || t.value < 0 && l.metric != Change {
 		return
 	}
-	if l.metric == Outside && (s.program == nil || s.program.name != axolotl) {
+	if l.metric == Outside && !l.others && (s.program == nil || s.program.name != axolotl) {
 		return
 	}
 	f := figure{metric: l.metric, total: l.kind == totalSize, value: t.value, digits: t.digits, spelling: spelling, device: Unknown}
@@ -160,15 +160,22 @@ func (s *scanner) before(i int) (l label, spelling string) {
 			if t.mark == ']' {
 				far = far || l.kind >= memory
 			} else if t.mark == ')' {
+				if words > 0 {
+					j = s.opening(j) // a remark before the words: "(peak so far): current"
+					continue
+				}
 				depth++
 			} else if t.mark == '(' {
-				if depth--; depth < 0 {
+				if depth--; depth < 0 && words > 0 {
 					break
 				}
 			}
 			continue
 		}
 		if t.kind == number {
+			if s.isMark(j+1, "%") {
+				continue // 60% (48.2/80 GiB)
+			}
 			if t.digits > 0 || s.isMark(j-1, ":=") {
 				break
 			}
@@ -188,6 +195,21 @@ func (s *scanner) before(i int) (l label, spelling string) {
 		spelling = s.line[s.tokens[start].start:end]
 	}
 	return l, spelling
+}
+
+// opening returns the token that opens the parentheses that close at token i.
+func (s *scanner) opening(i int) int {
+	depth := 0
+	for ; i > 0; i-- {
+		if s.isMark(i, ")") {
+			depth++
+		} else if s.isMark(i, "(") {
+			if depth--; depth == 0 {
+				break
+			}
+		}
+	}
+	return i
 }
 
 // lineUnit takes the unit that stands before the bar at token bar for the whole

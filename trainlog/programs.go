@@ -61,6 +61,7 @@ var programs = []program{
 	{name: "fairseq", word: named("gb_free"), is: has("="), base: 1024, means: Used},
 	{name: axolotl, word: named("misc"), is: has("GB misc)"), base: 1024, means: Allocated},
 	{name: "Composer", word: within("_mem"), is: isComposer, unit: gibibytes, base: 1000, means: Used},
+	{name: "Accelerate", word: named("train"), is: has("emory", " the train"), unit: mebibytes, base: 1024, means: Used},
 	{name: "Transformers", word: within("_mem_gpu"), is: has("="), base: 1024, means: Allocated},
 }
 

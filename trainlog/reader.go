@@ -96,7 +96,7 @@ func (r *reader) segments(line []byte) {
 // isInteresting is a quick look at whether a line may hold a figure or a step:
 // most lines of most logs hold neither.
 func (r *reader) isInteresting(line []byte) bool {
-	if r.table != nil || r.summary != nil || line[0] == '{' || line[0] == '|' || line[0] == '#' || line[0] >= 0x80 ||
+	if r.table != nil || r.summary != nil || line[0] == '{' || line[0] == '|' || line[0] == '#' || line[0] >= 0x80 || line[0] == '[' && bytes.Contains(line, []byte(" MB |")) ||
 		len(line) > 10 && line[4] == '/' && line[7] == '/' && isDigit(line[0]) || isDate(line) {
 		return true
 	}

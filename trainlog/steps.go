@@ -27,7 +27,7 @@ var stepWords = map[string]int8{
 
 // roles are the words that tell how to read the numbers behind them.
 var roles = map[string]wordRole{
-	"epoch": epochWord, "train": trainWord, "after": afterWord, "max_steps": ofStepsWord,
+	"inner": innerWord, "epoch": epochWord, "train": trainWord, "after": afterWord, "max_steps": ofStepsWord,
 	"val": asideWord, "valid": asideWord, "validation": asideWord, "validating": asideWord, "eval": asideWord,
 	"evaluation": asideWord, "evaluating": asideWord, "test": asideWord, "testing": asideWord,
 }
@@ -59,6 +59,9 @@ func placeOf(line string, tokens []token) place {
 			continue
 		}
 		rank := t.word.steps
+		if rank > 0 && i > 0 && tokens[i-1].kind == word && tokens[i-1].word.role == innerWord {
+			rank++ // "outer step: 5 | inner step: 84"
+		}
 		if rank <= p.rank || isPlural(t.word.lower) && !plural(tokens, i) {
 			continue
 		}

@@ -26,6 +26,7 @@ const (
 	asideWord            // the line is about a validation
 	afterWord            // "after 2 iterations"
 	ofStepsWord          // "max_steps", the name of a total
+	innerWord            // of two steps the one that counts
 )
 
 // noWord is a word that means nothing.

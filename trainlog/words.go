@@ -1,6 +1,9 @@
 package trainlog
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A label is what the words beside a number say about it.
 type label struct {
@@ -12,6 +15,7 @@ type label struct {
 	foreign bool // it is not about a GPU: host memory, a rate, a size on disk
 	delta   bool // it is a change
 	total   bool // "total"
+	others  bool // "other": not PyTorch's own
 	usage   bool // "used", "usage"
 }
 
@@ -41,7 +45,7 @@ var kinds = map[string]struct {
 	"total": {totalSize, 0}, "capacity": {totalSize, 0}, "limit": {totalSize, 0},
 	"memory": {memory, Used}, "mem": {memory, Used}, "vram": {memory, Used}, "gpumem": {memory, Used}, "显存": {memory, Used},
 	"used": {memory, Used}, "usage": {memory, Used}, "footprint": {memory, Used}, "consumption": {memory, Used}, "consumed": {memory, Used},
-	"gpu": {onlyGPU, Used}, "cuda": {onlyGPU, Used},
+	"gpu": {onlyGPU, Used}, "cuda": {onlyGPU, Used}, "current": {onlyGPU, Used},
 }
 
 // peaks are the words for a maximum.
@@ -60,7 +64,7 @@ var foreign = map[string]bool{
 // usages are words for what is in use, which no size of a GPU is.
 var usages = map[string]bool{"used": true, "usage": true, "consumption": true, "consumed": true, "footprint": true}
 
-var changes = map[string]bool{"delta": true, "diff": true, "difference": true, "change": true, "increase": true, "increased": true, "growth": true}
+var changes = map[string]bool{"delta": true, "diff": true, "difference": true, "change": true, "increase": true, "increased": true, "growth": true, "begin": true}
 
 // read adds a word, which may be an identifier of several.
 func (l *label) read(identifier string) {
@@ -81,6 +85,7 @@ func (l *label) read(identifier string) {
 
 func (l *label) readKind(part string) {
 	l.total = l.total || part == "total"
+	l.others = l.others || part == "other" || part == "others"
 	l.usage = l.usage || usages[part]
 	if k, ok := kinds[part]; ok {
 		// The word nearest to the number is read first and wins among equals.
@@ -88,6 +93,13 @@ func (l *label) readKind(part string) {
 			l.kind, l.metric = k.kind, k.metric
 		}
 		return
+	}
+	if part[0] >= utf8.RuneSelf { // words of Chinese are not spaced
+		for name, k := range kinds {
+			if name[0] >= utf8.RuneSelf && k.kind > l.kind && strings.Contains(part, name) {
+				l.kind, l.metric = k.kind, k.metric
+			}
+		}
 	}
 	if u, ok := unitWords[part]; ok && !l.hasUnit && part != "b" {
 		l.unit, l.hasUnit = u.named(part), true
@@ -100,6 +112,7 @@ func (l *label) join(w *label) {
 	l.delta = l.delta || w.delta
 	l.peak = l.peak || w.peak
 	l.total = l.total || w.total
+	l.others = l.others || w.others
 	l.usage = l.usage || w.usage
 	if w.kind > l.kind {
 		l.kind, l.metric = w.kind, w.metric
@@ -118,9 +131,12 @@ func (l *label) settle() {
 	case l.kind == exact && l.metric == DeviceFree && l.total:
 		l.kind = totalSize
 	}
-	if l.delta {
+	switch {
+	case l.delta:
 		l.metric = Change
-	} else if l.peak {
+	case l.others && l.kind == memory:
+		l.metric = Outside
+	case l.peak:
 		l.metric = l.metric.peak()
 	}
 }

@@ -19,9 +19,9 @@ type logRun struct {
 	Restart      int          `json:"restart"`
 	Verdict      string       `json:"verdict"`
 	Shape        string       `json:"shape"`
-	BytesPerStep float64      `json:"bytes_per_step"`
-	Low          float64      `json:"low_bytes_per_step"`
-	High         float64      `json:"high_bytes_per_step"`
+	BytesPerStep int64        `json:"bytes_per_step"`
+	Low          int64        `json:"low_bytes_per_step"`
+	High         int64        `json:"high_bytes_per_step"`
 	StepUnit     string       `json:"step_unit"`
 	Why          string       `json:"why"`
 	Need         string       `json:"need,omitempty"`
@@ -50,15 +50,15 @@ type logSeries struct {
 	Last       int64    `json:"last_bytes"`
 	Lowest     int64    `json:"min_bytes"`
 	Highest    int64    `json:"max_bytes"`
-	Slope      float64  `json:"slope_bytes_per_step"`
-	Low        float64  `json:"slope_low_bytes_per_step"`
-	High       float64  `json:"slope_high_bytes_per_step"`
+	Slope      int64    `json:"slope_bytes_per_step"`
+	Low        int64    `json:"slope_low_bytes_per_step"`
+	High       int64    `json:"slope_high_bytes_per_step"`
 	Shape      string   `json:"shape"`
 	Course     string   `json:"course"`
 	StepUnit   string   `json:"step_unit"`
 	FirstStep  float64  `json:"first_step"`
 	LastStep   float64  `json:"last_step"`
-	Resolution float64  `json:"resolution_bytes"`
+	Resolution int64    `json:"resolution_bytes"`
 	Unit       *logUnit `json:"unit,omitempty"`
 }
 
@@ -135,7 +135,7 @@ func runJSON(a *logAnswer, r *attribution.LogRun, o *options) logRun {
 	g := &r.Growth
 	out := logRun{
 		Kind: "log", Partial: strings.Join(a.partial, "; "), Run: r.Name, Rank: known(r.Rank), Device: known(r.Device), Process: r.Process, Restart: r.Restart,
-		Verdict: g.Verdict.String(), Shape: g.Shape.String(), BytesPerStep: finite(g.BytesPerStep), Low: finite(g.Low), High: finite(g.High),
+		Verdict: g.Verdict.String(), Shape: g.Shape.String(), BytesPerStep: whole(g.BytesPerStep), Low: whole(g.Low), High: whole(g.High),
 		StepUnit: g.Unit, Why: g.Why, Need: g.Need, Suspects: []struct{}{}, Series: []logSeries{},
 		Capacity: r.Capacity, Retries: counterJSON(r.Retries), OOMs: counterJSON(r.OOMs), Failed: r.Failed, Failures: []logFailure{},
 		Warnings: append([]string{}, r.Warnings...), Notes: append(append([]string{}, r.Notes...), a.Notes...), Files: []logFile{},
@@ -148,7 +148,7 @@ func runJSON(a *logAnswer, r *attribution.LogRun, o *options) logRun {
 		out.Series = append(out.Series, seriesJSON(&r.Curves[i]))
 	}
 	if x := r.Outside; x != nil {
-		out.Outside = &logOutside{int64(x.Last), int64(x.Median), int64(x.Low), int64(x.High), x.Samples, x.Joined, x.UpperBound}
+		out.Outside = &logOutside{whole(x.Last), whole(x.Median), whole(x.Low), whole(x.High), x.Samples, x.Joined, x.UpperBound}
 	}
 	if r.Room != nil {
 		out.Room = &logRoom{r.Room.Left, finite(r.Room.Steps)}
@@ -193,9 +193,9 @@ func counterJSON(c attribution.LogCounter) *logCounter {
 func seriesJSON(c *attribution.LogCurve) logSeries {
 	out := logSeries{
 		Name: c.Series.Name, File: c.File, Judged: c.Judged, Points: c.Points, Values: c.Values,
-		First: int64(c.First), Last: int64(c.Last), Lowest: int64(c.Low), Highest: int64(c.High),
-		Slope: finite(c.Trend.BytesPerStep), Low: finite(c.Trend.Low), High: finite(c.Trend.High),
-		Shape: c.Trend.Shape.String(), Course: c.Trend.Course.String(), StepUnit: c.Unit, Resolution: c.Series.Resolution,
+		First: whole(c.First), Last: whole(c.Last), Lowest: whole(c.Low), Highest: whole(c.High),
+		Slope: whole(c.Trend.BytesPerStep), Low: whole(c.Trend.Low), High: whole(c.Trend.High),
+		Shape: c.Trend.Shape.String(), Course: c.Trend.Course.String(), StepUnit: c.Unit, Resolution: whole(math.Ceil(c.Series.Resolution)),
 	}
 	if n := len(c.Series.Steps); n > 0 {
 		out.FirstStep, out.LastStep = c.Series.Steps[0], c.Series.Steps[n-1]
@@ -211,10 +211,10 @@ func failureJSON(f trainlog.Failure) logFailure {
 		if math.IsNaN(v) {
 			return nil
 		}
-		n := int64(v)
+		n := whole(v)
 		return &n
 	}
-	out := logFailure{Line: f.Line, Requested: int64(finite(f.Asked)), Free: bytes(f.Free), Capacity: bytes(f.Total), Allocated: bytes(f.Allocated), Reserved: bytes(f.Reserved)}
+	out := logFailure{Line: f.Line, Requested: whole(f.Asked), Free: bytes(f.Free), Capacity: bytes(f.Total), Allocated: bytes(f.Allocated), Reserved: bytes(f.Reserved)}
 	if !math.IsNaN(f.Step) {
 		out.Step = &f.Step
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/snapview/snapview/attribution"
-	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/viewer"
 )
 
@@ -59,11 +58,11 @@ func logSection(r *attribution.LogRun, several bool) viewer.GrowthSection {
 		if x.UpperBound {
 			remark += ", upper bound"
 		}
-		s.Figures = append(s.Figures, viewer.Fact{Name: "Outside PyTorch", Text: units.Bytes(int64(x.Median)), Remark: remark})
+		s.Figures = append(s.Figures, viewer.Fact{Name: "Outside PyTorch", Text: sizeText(x.Median), Remark: remark})
 	}
 	for _, f := range r.Failures {
 		if !math.IsNaN(f.Step) {
-			s.Marks = append(s.Marks, viewer.GrowthMark{Kind: viewer.MarkOOM, Label: "out of memory, asked for " + units.Bytes(int64(finite(f.Asked))), Step: f.Step})
+			s.Marks = append(s.Marks, viewer.GrowthMark{Kind: viewer.MarkOOM, Label: "out of memory, asked for " + sizeText(f.Asked), Step: f.Step})
 		}
 	}
 	return s

@@ -102,5 +102,5 @@ func (s logSummary) text(u *ui, o *options) string {
 
 // curveSummary is a curve on a line.
 func curveSummary(c *attribution.LogCurve) string {
-	return fmt.Sprintf("%-10s %s %s to %s", curveName(c), sparkline(c.Series.Steps, c.Series.Bytes, 24), units.Bytes(int64(c.First)), units.Bytes(int64(c.Last)))
+	return fmt.Sprintf("%-10s %s %s to %s", curveName(c), sparkline(c.Series.Steps, c.Series.Bytes, 24), sizeText(c.First), sizeText(c.Last))
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/snapview/snapview/trainlog"
 )
 
+// sizeText prints bytes that may be a fraction.
+func sizeText(bytes float64) string { return units.Bytes(whole(bytes)) }
+
 // logText is the verdict, then the curves that it rests on, then what they rest on.
 func (u *ui) logText(a *logAnswer, o *options) string {
 	var b strings.Builder
@@ -75,7 +78,7 @@ func (u *ui) writeRuns(b *strings.Builder, a *logAnswer, o *options) {
 				column = 3
 			}
 			cells[2] = changeOf(c)
-			cells[column] = units.Bytes(int64(c.Last))
+			cells[column] = sizeText(c.Last)
 			cells[5] = sparkline(c.Series.Steps, c.Series.Bytes, 16)
 		}
 		t.row(cells...)
@@ -152,7 +155,7 @@ func (u *ui) curveTable(r *attribution.LogRun, o *options) string {
 	curves := shownCurves(r, o)
 	rows := [][]string{{"curve", "first", "last", "change", "95 % of the change", ""}}
 	for _, c := range curves {
-		rows = append(rows, []string{curveName(c), units.Bytes(int64(c.First)), units.Bytes(int64(c.Last)),
+		rows = append(rows, []string{curveName(c), sizeText(c.First), sizeText(c.Last),
 			changeOf(c), intervalText(&c.Trend), ""})
 	}
 	if wide := widest(alignCells(rows)); wide+columnGap+leastCurve > u.width {
@@ -213,7 +216,7 @@ func singleValues(r *attribution.LogRun) string {
 	var parts []string
 	for i := range r.Curves {
 		if c := &r.Curves[i]; c.Points == 1 && !c.Judged {
-			parts = append(parts, curveName(c)+" "+units.Bytes(int64(c.Last)))
+			parts = append(parts, curveName(c)+" "+sizeText(c.Last))
 		}
 	}
 	if len(parts) == 0 {
@@ -244,9 +247,17 @@ func changeOf(c *attribution.LogCurve) string {
 	case !changes(t):
 		return "none"
 	case math.Abs(t.BytesPerStep) < 10:
-		return fmt.Sprintf("%+.2g B a %s", t.BytesPerStep, c.Unit)
+		return fmt.Sprintf("%+.2g B %s", t.BytesPerStep, perUnit(c.Unit))
 	}
-	return units.Signed(int64(math.Round(t.BytesPerStep))) + " a " + c.Unit
+	return units.Signed(whole(t.BytesPerStep)) + " " + perUnit(c.Unit)
+}
+
+// perUnit is "a step" or "an epoch".
+func perUnit(unit string) string {
+	if strings.HasPrefix(unit, "e") {
+		return "an " + unit
+	}
+	return "a " + unit
 }
 
 // changes reports whether a trend is told from none.
@@ -258,7 +269,7 @@ func intervalText(t *attribution.Trend) string {
 	if !changes(t) {
 		return ""
 	}
-	low, high := units.Bytes(int64(math.Round(t.Low))), units.Bytes(int64(math.Round(t.High)))
+	low, high := sizeText(t.Low), sizeText(t.High)
 	if low == high {
 		return low
 	}
@@ -272,10 +283,10 @@ func outsideText(x *attribution.OutsideMemory) string {
 		most = "at most "
 	}
 	if !x.Joined {
-		return fmt.Sprintf("outside PyTorch: %s%s", most, units.Bytes(int64(x.Last)))
+		return fmt.Sprintf("outside PyTorch: %s%s", most, sizeText(x.Last))
 	}
-	return fmt.Sprintf("outside PyTorch: %s%s at the end, %s in the middle of %s from %s to %s", most, units.Bytes(int64(x.Last)),
-		units.Bytes(int64(x.Median)), plural(x.Samples, "sample"), units.Bytes(int64(x.Low)), units.Bytes(int64(x.High)))
+	return fmt.Sprintf("outside PyTorch: %s%s at the end, %s in the middle of %s from %s to %s", most, sizeText(x.Last),
+		sizeText(x.Median), plural(x.Samples, "sample"), sizeText(x.Low), sizeText(x.High))
 }
 
 // writeReadings says what was read of each file and what was not.
