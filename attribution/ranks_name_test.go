@@ -122,6 +122,11 @@ func TestPlanRanks(t *testing.T) {
 		{"sizes are no coordinates", "tp2_pp4_0 tp2_pp4_1", "", "0=tp2_pp4_0 1=tp2_pp4_1 | *:2"},
 		{"compressed twice", "rank0.pickle rank0.pickle.zst rank1.pickle", "", "0=rank0.pickle.zst 1=rank1.pickle | *:2"},
 		{"the rank is in a folder above", "run/rank3/init.pickle run/rank3/end.pickle", "", "3=run/rank3/end.pickle | init:1 *end:1"},
+		{"global ranks on named machines", "alpha_rank0 alpha_rank1 beta_rank2 beta_rank3", "", "0=alpha_rank0 1=alpha_rank1 2=beta_rank2 3=beta_rank3 | *:4"},
+		{"the same at several steps", "alpha_rank0_step5 alpha_rank0_step10 beta_rank1_step5 beta_rank1_step10", "", "0=alpha_rank0_step10 1=beta_rank1_step10 | step5:2 *step10:2"},
+		{"process ids", "mem_rank0_pid811 mem_rank1_pid812", "", "0=mem_rank0_pid811 1=mem_rank1_pid812 | *:2"},
+		{"one moment each", "rank0_end rank1_forward", "", "0=rank0_end | forward:1 *end:1"},
+		{"a rank in the suffix", "snapshot.pickle.0 snapshot.pickle.1", "", "0=snapshot.pickle.0 1=snapshot.pickle.1 | *:2"},
 		{"one file", "a/b/oom_rank-3_snapshot.pickle", "", "3=a/b/oom_rank-3_snapshot.pickle | *:1"},
 	} {
 		var sources []RankSource
@@ -156,6 +161,31 @@ func planText(p *rankPlan) string {
 		parts = append(parts, fmt.Sprintf("%s%s:%d", mark, m.Name, m.Ranks))
 	}
 	return strings.Join(parts, " ")
+}
+
+func FuzzReadName(f *testing.F) {
+	for _, name := range []string{"iteration_10/rank0_memory_snapshot.pickle", "node1_gpu3", "ip-10-0-1-5_2024-05-01T12:30:59_3_of_8", "rank999999999999", "a\x00b/../r3"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		n := readName(name)
+		for _, i := range n.bare {
+			if n.rest[i].kind != numberToken {
+				t.Errorf("%q: token %d is no number", name, i)
+			}
+		}
+		for _, r := range n.id.String() + n.key() {
+			if r < ' ' {
+				t.Errorf("%q: %q may act on a terminal", name, n.id.String()+n.key())
+			}
+		}
+		if compareNatural(name, name) != 0 {
+			t.Errorf("%q differs from itself", name)
+		}
+		if _, err := planRanks([]RankSource{{Path: name}, {Path: name + "1"}, {Path: "rank1/" + name}}, planOptions{}); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	})
 }
 
 func TestRankRanges(t *testing.T) {

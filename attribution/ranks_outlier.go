@@ -148,8 +148,9 @@ func (c *comparison) findUnusual(g RankGroup) {
 	found := map[int][]RankDeviation{}
 	least := c.matters(g)
 	test := func(d RankDeviation, value func(row int) int64) {
-		for i, score := range unusual(g.Rows, value, least) {
-			d.Value, d.Median, d.Score = value(i), lowerMedian(g.Rows, value), score
+		d.Median = lowerMedian(g.Rows, value)
+		for i, score := range unusual(g.Rows, value, d.Median, least) {
+			d.Value, d.Score = value(i), score
 			found[i] = append(found[i], d)
 		}
 	}
@@ -208,8 +209,7 @@ func (c *comparison) alike(a, b int, least int64) bool {
 
 // unusual returns the scores of rows whose value lies far from the median, as
 // measured by the median absolute deviation, and at least least from it.
-func unusual(rows []int, value func(row int) int64, least int64) map[int]float64 {
-	median := lowerMedian(rows, value)
+func unusual(rows []int, value func(row int) int64, median, least int64) map[int]float64 {
 	usual := madToDeviation * float64(lowerMedian(rows, func(i int) int64 { return abs(value(i) - median) }))
 	out := map[int]float64{}
 	for _, i := range rows {

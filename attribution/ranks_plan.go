@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,6 +56,7 @@ func planRanks(sources []RankSource, o planOptions) (rankPlan, error) {
 	if !o.notRanks {
 		numberRanks(p.all)
 	}
+	dropAttributes(p.all)
 	p.findMoments()
 	if o.otherNode {
 		p.momentsAreNodes()
@@ -175,6 +177,61 @@ func (f *RankFile) takeNumber(k int) {
 	f.ID = noRank
 	f.ID.Rank, f.Basis = f.name.number(k), RankByNumber
 	f.name.rest = slices.Delete(slices.Clone(f.name.rest), at, at+1)
+}
+
+// dropAttributes takes out of names what belongs to a rank as much as its
+// number does, such as its machine or process: a word that all files of the
+// ranks that have it hold, and those of other ranks do not. Words that speak of
+// the progress of the run stay.
+func dropAttributes(files []RankFile) {
+	perRank := map[string]int{}            // files
+	holding := map[string]map[string]int{} // files that hold a word, by word and rank
+	for _, f := range files {
+		if !f.ID.known() {
+			continue
+		}
+		id := f.ID.String()
+		perRank[id]++
+		for word := range f.name.words() {
+			if holding[word] == nil {
+				holding[word] = map[string]int{}
+			}
+			holding[word][id]++
+		}
+	}
+	attribute := func(word string) bool {
+		ranks := holding[word]
+		for id, n := range ranks {
+			if n != perRank[id] {
+				return false
+			}
+		}
+		return len(ranks) < len(perRank)
+	}
+	for i := range files {
+		if n := &files[i].name; files[i].ID.known() {
+			words := n.words()
+			n.rest = slices.DeleteFunc(slices.Clone(n.rest), func(t nameToken) bool { return words[t.text] && attribute(t.text) })
+		}
+	}
+}
+
+// words are the words and numbers of the rest that do not speak of progress.
+func (n *rankName) words() map[string]bool {
+	out, not := map[string]bool{}, map[string]bool{}
+	for i, t := range n.rest {
+		switch l, _, from := labelOf(n.rest, i); {
+		case phaseWords[t.text] != 0:
+		case t.kind == numberToken && l == stepLabel:
+			for j := from; j <= i; j++ {
+				not[n.rest[j].text] = true
+			}
+		default:
+			out[t.text] = true
+		}
+	}
+	maps.DeleteFunc(out, func(word string, _ bool) bool { return not[word] })
+	return out
 }
 
 // findMoments groups files by what of their names does not say the rank.

@@ -235,7 +235,7 @@ func (r *rankReader) reconsider(ctx context.Context, p rankPlan, sources []RankS
 	if r.o.At != "" {
 		return p, nil
 	}
-	r.notes = append(r.notes, "ranks repeat from name to name, and their histories overlap in time: each name is taken for a machine")
+	r.notes = append(r.notes, "the same ranks occur under several names, in processes that ran at the same time: each name is taken for processes of its own, as of a machine")
 	nodes, err := planRanks(sources, planOptions{otherNode: true})
 	if err != nil {
 		return p, err

@@ -76,7 +76,7 @@ func TestRanksChoose(t *testing.T) {
 		{"numbers are moments of one process", map[string]fakeRank{"snap_0.json": at(0, 1e15), "snap_1.json": long(0, 1e15)}, "0@0:device ", "1 snapshot was left out: earlier ones"},
 		{"machines at one time", map[string]fakeRank{
 			"alpha/rank0.json": at(0, 1e15), "alpha/rank1.json": at(1, 1e15), "beta/rank0.json": at(0, 1e15+1), "beta/rank1.json": at(1, 1e15+1),
-		}, "alpha/0@0:name alpha/1@1:name beta/0@0:name beta/1@1:name ", "each name is taken for a machine"},
+		}, "alpha/0@0:name alpha/1@1:name beta/0@0:name beta/1@1:name ", "each name is taken for processes of its own"},
 		{"runs one after another", map[string]fakeRank{
 			"alpha/rank0.json": at(0, 1e15), "alpha/rank1.json": at(1, 1e15), "beta/rank0.json": at(0, 1e15+hour), "beta/rank1.json": at(1, 1e15+hour),
 		}, "0@0:name 1@1:name ", "not of one process"},
