@@ -19,7 +19,7 @@ func changeArticle(c *GrowthChange, id string, pages int, html *texts) (*growthA
 		a.Series = append(a.Series, row)
 		n := slopeNumber(&x.curve.Trend, c.Unit)
 		n.Name, n.Main = "Growth "+x.when, x.when == "after"
-		a.Numbers = append(a.Numbers, growthNumber{n, true})
+		a.Numbers = append(a.Numbers, growthNumber{n, false})
 	}
 	return a, changePlot(id, c, pages, html)
 }

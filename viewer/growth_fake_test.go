@@ -53,7 +53,7 @@ func rawFrames(frames ...Frame) (out []snapshot.Frame) {
 func fakeGrowth() GrowthPage {
 	leak := judged("Device 0", "step",
 		overSteps("allocated", 40, 10, func(i int) float64 {
-			return fakeMiB * (3000 + 12*float64(i) + 2*math.Sin(float64(i)*1.7) + 100*min(1, float64(i)))
+			return fakeMiB * (3000 + 12*float64(i) + 20*math.Sin(float64(i)*1.7) + 200*min(1, float64(i)))
 		}),
 		overSteps("reserved", 40, 10, func(i int) float64 { return fakeMiB * (3400 + 64*math.Floor(float64(i)/5)) }),
 		overSteps("peak", 40, 10, func(i int) float64 { return fakeMiB * (3300 + 12*float64(i)) }),

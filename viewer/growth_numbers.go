@@ -31,18 +31,32 @@ func growthNumbers(s *GrowthSection, html *texts) []growthNumber {
 	for _, f := range s.Figures {
 		out = append(out, growthNumber{number{Name: html.name(f.Name), Text: html.name(f.Text), Sub: html.name(f.Remark)}, false})
 	}
-	if len(s.Suspects) > 0 && g.Verdict == attribution.Leak {
-		x := &s.Suspects[0]
-		sub := bytesText(x.BytesPerStep) + " " + per(g.Unit)
-		if g.BytesPerStep > 0 {
-			sub += ", " + units.Percent(wholeBytes(x.BytesPerStep), wholeBytes(g.BytesPerStep))
-		}
-		out = append(out, growthNumber{number{Name: "Line to blame", Text: html.name(suspectName(x)), Sub: sub}, true})
+	if n, ok := blameNumber(s, html); ok {
+		out = append(out, growthNumber{n, true})
 	}
 	if r := s.Room; r != nil {
 		out = append(out, growthNumber{number{Name: "Card full after", Text: stepText(about(r.Steps), g.Unit), Sub: roomRemark(r, g.Unit)}, false})
 	}
 	return out
+}
+
+// blameNumber is where a leak comes from: the line that keeps the memory when a
+// known pattern names it, else the one that allocates most of it.
+func blameNumber(s *GrowthSection, html *texts) (number, bool) {
+	g := &s.Growth
+	if g.Verdict != attribution.Leak || len(s.Suspects) == 0 {
+		return number{}, false
+	}
+	x := &s.Suspects[0]
+	if len(s.Hints) > 0 && s.Hints[0].File != "" && (s.Hints[0].File != x.File || s.Hints[0].Line != x.Line) {
+		h := newHintView(&s.Hints[0], html)
+		return number{Name: "Where to look", Text: h.Base, Sub: h.Title}, true
+	}
+	sub := bytesText(x.BytesPerStep) + " " + per(g.Unit)
+	if g.BytesPerStep > 0 {
+		sub += ", " + units.Percent(wholeBytes(x.BytesPerStep), wholeBytes(g.BytesPerStep))
+	}
+	return number{Name: "Line to blame", Text: html.name(suspectName(x)), Sub: sub}, true
 }
 
 // roomRemark says what the number of steps is.
@@ -60,6 +74,8 @@ func shapeNumber(g *attribution.Growth, t *attribution.Trend) number {
 	n := number{Name: "Shape", Text: g.Shape.String(), Sub: courseText(t, g.Unit)}
 	if g.Verdict == attribution.CacheGrowth {
 		n.Sub = "of the cache"
+	} else if g.Verdict == attribution.Leak && t.Course == attribution.TooShort { // what each file's history shows decided
+		n.Sub = "over " + stepsText(float64(t.Points), g.Unit)
 	}
 	return n
 }

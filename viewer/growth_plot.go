@@ -236,14 +236,11 @@ func hasLine(t *attribution.Trend) bool {
 // addInterval adds the band in which lines lie that cross the trend in its
 // middle and have a slope of its interval.
 func (p *plot) addInterval(t *attribution.Trend, look string) {
-	if !hasLine(t) || t.High <= t.Low {
+	if !hasLine(t) || bytesText(t.High) == bytesText(t.Low) { // no wider than the line
 		return
 	}
 	middle := (t.First + t.Last) / 2
-	band := plotBand{name: "95 % interval of the slope", class: look}
-	if t.Points < leastForInterval {
-		band.name = "lowest to highest slope"
-	}
+	band := plotBand{name: intervalName(t.Points) + " of the slope", class: look}
 	for _, step := range []float64{t.First, middle, t.Last} {
 		a, b := t.At(middle)+(step-middle)*t.Low, t.At(middle)+(step-middle)*t.High
 		band.low = append(band.low, plotPoint{step, clampTo(min(a, b), farthest)})

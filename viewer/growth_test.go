@@ -66,10 +66,10 @@ func TestPlainGrowthHoldsTheAnswer(t *testing.T) {
 	page, _ := parts(t, renderGrowth(t, fakeGrowth()))
 	text := html.UnescapeString(page)
 	for _, want := range []string{
-		"<b class=\"badge\">Leak</b>", "+1.20 MiB</dd><dd>a step; 95 %: 1.20 MiB", "monotonic", "still climbing at the end", // the verdict
-		"model.py:12", "819 KiB a step, 66.7%", "_call_impl", "2 kept every 10 steps", "activation", // the line
-		"64,000</dd><dd>steps at most; 80.0 GiB card", "after about 64,000 steps (95 %: 64,000 to 65,000 steps)", "620 MiB of it are outside PyTorch", // how long
-		"3.48 GiB", "+567 MiB since step 0", "1 point", "0 B to 39.4 KiB", // the curves
+		"<b class=\"badge\">Leak</b>", "+1.20 MiB</dd><dd>a step; 95 %: 1.16 MiB to 1.24 MiB", "monotonic", "still climbing at the end", // the verdict
+		"Where to look", "train.py:7</dd><dd>Outputs are kept", "model.py:12", "66.8%", "_call_impl", "2 kept every 10 steps", "activation", // the line
+		"64,000</dd><dd>steps at most; 80.0 GiB card", "after about 64,000 steps (95 %: 62,000 to 67,000 steps)", "620 MiB of it are outside PyTorch", // how long
+		"3.58 GiB", "+662 MiB since step 0", "1 point", "0 B to 39.4 KiB", // the curves
 		`class="run allocated"`, `class="trend fit"`, `class="band outside"`, `class="warm-up"`, `class="at oom"`, // the picture
 		"Outputs are kept", "train.py:7", "Append output.detach().cpu() instead.",
 		"The allocator freed its cache and tried again 3 times.", "An epoch", "+60.0 MiB", "epoch0.pickle",

@@ -62,6 +62,14 @@ func intervalText(low, high float64, points int) string {
 	return "95 %: " + rangeText(low, high)
 }
 
+// intervalName is what Low and High of a trend over so many points are.
+func intervalName(points int) string {
+	if points < leastForInterval {
+		return "lowest to highest"
+	}
+	return "95 % interval"
+}
+
 func rangeText(low, high float64) string {
 	a, b := unsigned(low), unsigned(high)
 	if a == b {
