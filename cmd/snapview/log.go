@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/snapview/snapview/attribution"
+	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/trainlog"
 	"github.com/snapview/snapview/viewer"
 	"github.com/spf13/cobra"
@@ -133,6 +134,10 @@ func (u *ui) readLog(name string, o *options) (*trainlog.Log, error) {
 		return nil, err
 	}
 	defer f.Close()
+	switch f.Kind {
+	case input.Pickle, input.SnapshotJSON, input.SegmentListJSON, input.ChromeTrace, input.MemoryTimeline, input.MemoryTimelineRaw:
+		return nil, inFile(name, fmt.Errorf("not a training log: it is %s; snapview report reads it", f.Kind.Describe()))
+	}
 	bar := u.newProgress(name)
 	defer bar.finish()
 	l, err := trainlog.Read(f, trainlog.Options{Name: displayName(name), Progress: bar.update})

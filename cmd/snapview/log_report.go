@@ -81,7 +81,7 @@ func (s logSummary) text(u *ui, o *options) string {
 	if len(s.Runs) > 1 {
 		lines = append(lines, u.summaryLines("run", []string{fmt.Sprintf("%s, the gravest of %d", runName(r), len(s.Runs))})...)
 	}
-	lines = append(lines, u.summaryLines("verdict", words(verdictText(r.Growth.Verdict)+": "+r.Growth.Why))...)
+	lines = append(lines, u.summaryLines("verdict", words(shapedVerdict(&r.Growth)+": "+r.Growth.Why))...)
 	for _, c := range shownCurves(r, o) {
 		if c.Judged {
 			lines = append(lines, u.summaryLines("", []string{curveSummary(c)})...)

@@ -63,7 +63,7 @@ func (u *ui) writeRuns(b *strings.Builder, a *logAnswer, o *options) {
 	}
 	b.WriteString(u.style(bold, plural(len(a.Runs), "run")) + ": " + strings.Join(parts, ", ") + "\n")
 	t := newTable(left, left, right, right, right, left)
-	t.header("run", "verdict", "change", "allocated", "reserved", "")
+	t.header("run", "verdict", "change", "allocated", "reserved, used", "")
 	shown := o.rows.limit(len(a.Runs))
 	for i := range a.Runs[:shown] {
 		r := &a.Runs[i]
@@ -92,6 +92,14 @@ func (u *ui) writeRuns(b *strings.Builder, a *logAnswer, o *options) {
 
 func verdictText(v attribution.GrowthVerdict) string { return strings.ReplaceAll(v.String(), "_", " ") }
 
+// shapedVerdict is "leak, monotonic"; a flat curve needs no word.
+func shapedVerdict(g *attribution.Growth) string {
+	if g.Shape == attribution.Flat {
+		return verdictText(g.Verdict)
+	}
+	return verdictText(g.Verdict) + ", " + g.Shape.String()
+}
+
 // writeRun is the answer for a run.
 func (u *ui) writeRun(b *strings.Builder, r *attribution.LogRun, named bool, o *options) {
 	g := &r.Growth
@@ -103,7 +111,7 @@ func (u *ui) writeRun(b *strings.Builder, r *attribution.LogRun, named bool, o *
 	if named {
 		name = u.style(bold, runName(r)) + ": "
 	}
-	u.paragraph(b, "", name+u.style(style, verdictText(g.Verdict))+": "+g.Why)
+	u.paragraph(b, "", name+u.style(style, shapedVerdict(g))+": "+g.Why)
 	if g.Need != "" {
 		u.paragraph(b, "", "To decide: "+g.Need)
 	}
@@ -163,9 +171,9 @@ func (u *ui) curveTable(r *attribution.LogRun, o *options) string {
 			rows[i] = append(rows[i][:4], rows[i][5:]...)
 		}
 	}
-	room := min(u.width-widest(alignCells(rows)), mostCurve)
+	room := min(u.width-widest(alignCells(rows))-columnGap, mostCurve)
 	for i, c := range curves {
-		rows[i+1][len(rows[i+1])-1] = sparkline(c.Series.Steps, c.Series.Bytes, max(room, leastCurve)) + " "
+		rows[i+1][len(rows[i+1])-1] = sparkline(c.Series.Steps, c.Series.Bytes, max(room, leastCurve))
 	}
 	return alignCells(rows)
 }
