@@ -117,7 +117,7 @@ func residuals(x, y []float64, slope float64) (start, noise float64) {
 
 func (f *fitter) fit() Trend {
 	n := len(f.x)
-	t := Trend{First: f.x[0], Last: f.x[n-1], End: medianOf(f.y[n-min(n, 3):])}
+	t := Trend{Points: n, First: f.x[0], Last: f.x[n-1], End: medianOf(f.y[n-min(n, 3):])}
 	s := senSlope(f.x, f.y)
 	t.Start, t.Noise = residuals(f.x, f.y, s.median)
 	t.BytesPerStep, t.Low, t.High = s.median, s.low, s.high
@@ -172,9 +172,14 @@ func (f *fitter) rising(t *Trend) {
 		f.fitCorners(t, corners)
 	}
 	t.Course = f.risingCourse(corners)
-	if t.Course == Climbing && t.Low <= 0 {
+	if t.Course == Climbing && t.uncertain() {
 		t.Course = TooShort
 	}
+}
+
+// uncertain reports whether the few points of a trend may have risen by chance.
+func (t *Trend) uncertain() bool {
+	return t.Low <= 0 || t.Points < 2*fewest && 2*t.Low < t.BytesPerStep
 }
 
 // corners are the points at which the curve has risen above the level before.
@@ -312,6 +317,8 @@ func (f *fitter) warmUpPace() float64 {
 // wavy judges a curve that goes up and down.
 func (f *fitter) wavy(t *Trend) {
 	n := len(f.x)
+	wide := senSlopeOf(f.x, f.y, dependence(f.x, f.y, t.BytesPerStep))
+	t.Low, t.High = wide.low, wide.high
 	t.Rises = len((&fitter{x: f.x, y: f.floor(), tolerance: f.tolerance}).corners())
 	third := max(1, n/3)
 	apart := slices.Min(f.y[n-third:]) > medianOf(f.y[:third])+f.tolerance
@@ -322,7 +329,7 @@ func (f *fitter) wavy(t *Trend) {
 	case n < fewest:
 		t.Course = TooShort
 		return
-	case t.Low > 0 && apart && (t.BytesPerStep*(t.Last-t.First) > 2*t.Noise):
+	case !t.uncertain() && apart && (t.BytesPerStep*(t.Last-t.First) > 2*t.Noise):
 		t.Shape = Monotonic
 		t.Course = f.halves()
 		return

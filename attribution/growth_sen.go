@@ -19,7 +19,11 @@ type slope struct{ median, low, high float64 }
 // 95 % interval (P. K. Sen, 1968: the order statistics at (N ± z·√Var S)/2 of
 // the N slopes, with Var S of Kendall's S corrected for ties). Steps must ascend;
 // pairs of the same step do not count.
-func senSlope(x, y []float64) slope {
+func senSlope(x, y []float64) slope { return senSlopeOf(x, y, 1) }
+
+// senSlopeOf is senSlope for points that depend on those before: dependence is
+// the factor by which that raises Var S.
+func senSlopeOf(x, y []float64, dependence float64) slope {
 	n := len(x)
 	slopes := make([]float64, 0, n*(n-1)/2)
 	for i := range n {
@@ -33,7 +37,7 @@ func senSlope(x, y []float64) slope {
 		return slope{}
 	}
 	slices.Sort(slopes)
-	half := distuv.UnitNormal.Quantile(0.975) * math.Sqrt(kendallVariance(y))
+	half := distuv.UnitNormal.Quantile(0.975) * math.Sqrt(dependence*kendallVariance(y))
 	count := float64(len(slopes))
 	low := int(math.Floor((count - half) / 2))
 	high := int(math.Ceil((count + half) / 2))
@@ -42,6 +46,30 @@ func senSlope(x, y []float64) slope {
 		low:    slopes[max(low-1, 0)],
 		high:   slopes[min(high, len(slopes)-1)],
 	}
+}
+
+// dependence is (1+ρ)/(1−ρ) with the correlation ρ of a point's distance from a
+// line with that of the point before: how many points count as one (Yue and
+// Wang, 2004). Memory that wanders looks like a trend without it.
+func dependence(x, y []float64, slope float64) float64 {
+	rest := make([]float64, len(x))
+	for i := range x {
+		rest[i] = y[i] - slope*(x[i]-x[0])
+	}
+	mean := stat.Mean(rest, nil)
+	var all, lagged float64
+	for i := range rest {
+		rest[i] -= mean
+		all += rest[i] * rest[i]
+		if i > 0 {
+			lagged += rest[i] * rest[i-1]
+		}
+	}
+	rho := min(max(lagged/all, 0), 0.95)
+	if math.IsNaN(rho) {
+		return 1 // every point on the line, or numbers too large to multiply
+	}
+	return (1 + rho) / (1 - rho)
 }
 
 // kendallVariance is the variance of Kendall's S when nothing is ordered.

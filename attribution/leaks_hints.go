@@ -17,8 +17,8 @@ func (p *growthPart) hints() (list []Hint) {
 			list = append(list, h)
 		}
 	}
-	if p.growth.Verdict == Leak {
-		add(p.keptPattern(), len(p.suspects) > 0)
+	if p.growth.Verdict == Leak && len(p.suspects) > 0 {
+		add(p.keptPattern(), true)
 	}
 	add(p.generationCache())
 	add(p.scalarsKept())

@@ -26,10 +26,12 @@ type stay struct {
 }
 
 // heldLines sorts the allocations that are alive at the end of any round by
-// line, in order of first appearance. Most allocations of a history are not.
-func heldLines(c *Classification, r *rounds) (lines []*heldLine) {
+// line, in order of first appearance. Most allocations of a history are not. It
+// also returns the bytes that were allocated in each round.
+func heldLines(c *Classification, r *rounds) (lines []*heldLine, allocated []float64) {
 	slots := c.slots(r.events)
 	n := int32(len(r.events))
+	allocated = make([]float64, n)
 	slot := func(event int32) int32 {
 		if int(event)+1 >= len(slots) {
 			return n
@@ -41,6 +43,9 @@ func heldLines(c *Classification, r *rounds) (lines []*heldLine) {
 	for i := range c.Timeline.Allocations {
 		a := &c.Timeline.Allocations[i]
 		first, last := slot(a.Born), slot(a.Freed)
+		if a.Born >= 0 && first < n {
+			allocated[first] += float64(a.Requested)
+		}
 		alive := a.Freed == snapshot.AliveAtEnd
 		if first >= last && !alive {
 			continue
@@ -60,7 +65,7 @@ func heldLines(c *Classification, r *rounds) (lines []*heldLine) {
 			l.held = append(l.held, stay{first, last, int32(i), a.Requested})
 		}
 	}
-	return lines
+	return lines, allocated
 }
 
 // lineCurves are what a line has at the end of each round.
@@ -171,9 +176,9 @@ func (p *growthPart) candidates() []*heldLine {
 	n := len(p.events)
 	for _, l := range p.lines {
 		c := l.curves(n)
-		by := max(c.held[n-1]-c.held[0], 0)
+		by := c.held[n-1] - slices.Min(c.held)
 		if n > 2 {
-			by = max(by, c.kept[n-1]-c.kept[1])
+			by = max(by, c.kept[n-1]-slices.Min(c.kept[1:]))
 		}
 		if by > 0 {
 			list = append(list, grown{l, by})

@@ -18,6 +18,7 @@ type growthPart struct {
 	suspects []Suspect // lines that keep memory
 	growing  []Suspect // lines whose memory is replaced by more
 	lines    []*heldLine
+	work     []float64 // bytes allocated in each round
 	small    []Suspect // suspects too small to matter
 	filled   []filledLine
 	keeping  []*heldLine // lines of suspects
@@ -34,7 +35,7 @@ func newGrowthPart(c *Classification, r rounds) *growthPart {
 		p.judgeFloor()
 		return p
 	}
-	p.lines = heldLines(c, &p.rounds)
+	p.lines, p.work = heldLines(c, &p.rounds)
 	p.findSuspects()
 	p.decide()
 	p.giveBack()
@@ -68,19 +69,20 @@ func (p *growthPart) judgeFloor() {
 	}
 }
 
-// decide brings the verdict on the whole and the suspects together.
+// decide brings the verdict on the whole and the suspects together: a leak is
+// memory that is kept. What grows and is not kept is replaced by more each time.
 func (p *growthPart) decide() {
 	g := &p.growth
-	kept, growing := slopes(p.suspects), slopes(p.growing)
+	kept := slopes(p.suspects)
 	switch {
 	case g.Verdict == Leak && 2*kept >= g.BytesPerStep:
 		if kept >= g.Low && kept <= g.High && g.Low < g.High {
 			p.blame() // lines are less restless than the whole
 		}
 		p.suspects = append(p.suspects, p.growing...)
-	case g.Verdict == Leak && 2*growing >= g.BytesPerStep:
+	case g.Verdict == Leak && 2*p.keptInAll() >= g.BytesPerStep: // many lines, each too little to be told
+	case g.Verdict == Leak:
 		p.judgeGrowing()
-	case g.Verdict == Leak: // many lines, each too little to be told
 	case g.Allocated.Course == TooShort:
 		p.suspects = p.keptSoFar()
 		return
@@ -92,6 +94,26 @@ func (p *growthPart) decide() {
 	}
 }
 
+// keptCurve is what all lines together had at the end of a round and the one
+// before.
+func (p *growthPart) keptCurve() []float64 {
+	total := make([]float64, len(p.events))
+	for _, l := range p.lines {
+		for i, v := range l.curves(len(total)).kept {
+			total[i] += v
+		}
+	}
+	return total
+}
+
+// keptInAll is the slope of what all lines keep, 0 when it does not climb.
+func (p *growthPart) keptInAll() float64 {
+	if t := Fit(Series{Steps: p.numbers[1:], Bytes: p.keptCurve()[1:]}); t.Course == Climbing {
+		return t.BytesPerStep
+	}
+	return 0
+}
+
 func slopes(list []Suspect) (sum float64) {
 	for i := range list {
 		sum += list[i].BytesPerStep
@@ -101,20 +123,15 @@ func slopes(list []Suspect) (sum float64) {
 
 // keepsMore reports whether lines keep so much that it is a leak although the
 // curve of the whole is too restless, or still warms up, and other lines do not
-// give up as much.
+// give up as much. They must explain what the whole gained lately.
 func (p *growthPart) keepsMore(slope float64) bool {
 	if slope <= 0 || slope < negligible*p.growth.Allocated.End {
 		return false
 	}
 	n := len(p.events)
-	total := make([]float64, n)
-	for _, l := range p.lines {
-		for i, v := range l.curves(n).kept {
-			total[i] += v
-		}
-	}
-	half := n / 2
-	return total[n-1]-total[half] >= slope*(p.numbers[n-1]-p.numbers[half])/2
+	half, total := n/2, p.keptCurve()
+	rounds := p.numbers[n-1] - p.numbers[half]
+	return total[n-1]-total[half] >= slope*rounds/2 && (p.growth.Allocated.Course != Slowing || 2*slope*rounds >= p.requested[n-1]-p.requested[half])
 }
 
 // blame makes the suspects' slope that of the whole.
@@ -190,19 +207,23 @@ func (p *growthPart) bornSince(l *heldLine) int64 {
 }
 
 // judgeGrowing is asked when memory grows because what replaces other memory is
-// larger each time. With inputs that grow, what a step needs in passing grows
-// much more than what is left after it.
+// larger each time. With inputs that grow, a round allocates much more each time
+// than what is left after it.
 func (p *growthPart) judgeGrowing() {
 	g := &p.growth
 	switch {
-	case g.Peak.BytesPerStep > 3*g.BytesPerStep:
+	case Fit(p.series("", p.work)).BytesPerStep > 3*g.BytesPerStep:
 		p.inputsSwell = true
 		g.inputsGrow(p.input())
 	case !p.training:
 		p.undecided = true
 		g.Verdict = Inconclusive
-		g.Why = "what is kept grows from one iteration to the next by being replaced with more, as the cache of one generation does"
+		g.Why = "what is held grows from one iteration to the next by being replaced with more, as the cache of one generation does"
 		g.Need = "a history of several generations: their cache ends with them, a leak does not"
+	case 2*slopes(p.growing) < g.BytesPerStep:
+		g.Verdict = Inconclusive
+		g.Why += ", but no line keeps it"
+		g.Need = fmt.Sprintf("a longer history, %d %ss or more", 2*p.count(), p.unit)
 	default:
 		p.suspects = append(p.suspects, p.growing...)
 	}

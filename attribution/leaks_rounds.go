@@ -98,9 +98,9 @@ func trainingRounds(c *Classification) rounds {
 	if slices.ContainsFunc(c.Phases, func(p Phase) bool { return p.Kind == Optimizer }) {
 		closer, r.how = Optimizer, "optimizer steps"
 	}
-	for _, p := range c.Phases {
-		if p.Kind != closer || p.Step == 0 || c.cutShort(p) {
-			continue
+	for i, p := range c.Phases {
+		if p.Kind != closer || p.Step == 0 || i == 0 || c.cutShort(p) {
+			continue // of a step that begins in the middle of the last phase little is seen
 		}
 		if n := len(r.events); n > 0 && r.numbers[n-1] == float64(p.Step) {
 			r.events[n-1] = p.Last

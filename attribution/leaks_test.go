@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snapview/snapview/snapshot"
+	"pgregory.net/rapid"
 )
 
 // A program is a scene of training steps, or of iterations that only run forwards.
@@ -272,4 +273,33 @@ func TestLeaksInMadeUpRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLeaksOfAnything: whatever a program does, the report holds together.
+func TestLeaksOfAnything(t *testing.T) {
+	places := [][]snapshot.Frame{{at(1), entry}, {at(2), entry}, {linear, moduleRun, at(3), entry}, {multi, stepWrap, at(4), entry}, {zeroGrad, at(5), entry}, {backCall, at(6), entry}, nil}
+	rapid.Check(t, func(t *rapid.T) {
+		r := newProgram()
+		var live []string
+		for i := range rapid.IntRange(0, 300).Draw(t, "events") {
+			place := places[rapid.IntRange(0, len(places)-1).Draw(t, "place")]
+			if k := rapid.IntRange(0, 2*len(live)+1).Draw(t, "free"); k < len(live) {
+				r.free(live[k], place...)
+				live = slices.Delete(live, k, k+1)
+				continue
+			}
+			live = append(live, name("any", i))
+			r.alloc(live[len(live)-1], rapid.Int64Range(1, 1<<20).Draw(t, "size"), place...)
+		}
+		r.dev.Events = r.dev.Events[rapid.IntRange(0, len(r.dev.Events)).Draw(t, "lost"):]
+		got := r.judge()
+		if (got.Growth.Need == "") == (got.Growth.Verdict == Inconclusive) || got.Growth.Why == "" {
+			t.Fatalf("%v: %q, needs %q", got.Growth.Verdict, got.Growth.Why, got.Growth.Need)
+		}
+		for _, s := range got.Suspects {
+			if s.Live < 0 || s.Count < 0 || s.Low > s.BytesPerStep || s.High < s.BytesPerStep || s.Every < 1 {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
 }

@@ -141,3 +141,35 @@ func TestNoLeakWithoutOne(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaksInRings cuts off the beginnings of captures, as a ring of events
+// does: no cut makes a leak, or changes the slope of one.
+func TestLeaksInRings(t *testing.T) {
+	slopes := map[string]float64{
+		"leak_embeddings/epoch1": 393216, "extra_leak_loss/11": 18373128, "extra_leak_periodic/39": 209715, "extra_val_no_nograd/9_end": 133325832, "extra_infer/9_end": 131104,
+		"noleak_cache/epoch1": 0, "sim_varlen/default": 0, "sim_kvcache/default": 0, "generate/end": 0, "gpt_adamw/9_end": 0,
+	}
+	const cuts = 12
+	for name, slope := range slopes {
+		s, err := snapshot.Open(captures + "/" + name + ".pickle.zst")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := s.Devices[0]
+		all, leaks := d.Events, 0
+		for i := range cuts {
+			d.Events = all[len(all)*i/cuts+7*i%13:]
+			g := Leaks(Classify(s, s.Timeline(d))).Growth
+			if g.Verdict != Leak {
+				continue
+			}
+			leaks++
+			if math.Abs(g.BytesPerStep-slope) > 0.02*slope {
+				t.Errorf("%s without its first %d events: %s", name, len(all)-len(d.Events), g.Why)
+			}
+		}
+		if slope > 0 && leaks < cuts/3 {
+			t.Errorf("%s: a leak is seen in %d of %d cuts", name, leaks, cuts)
+		}
+	}
+}
