@@ -19,6 +19,8 @@ type seriesKey struct {
 // lines at once.
 type building struct {
 	Series
+	key     seriesKey
+	next    *building // the curve of the figure after its last one
 	program *program
 	tracker *tracker // whose runs it is of
 	byStep  *curve
@@ -51,7 +53,7 @@ func (r *reader) take(f *figure, own bool) {
 	if f.metric == Change {
 		key.spelling = f.spelling
 	}
-	b := r.series[key]
+	b := r.find(&key)
 	if b == nil {
 		if len(r.order) >= MaxSeries {
 			r.log.LeftOut++
@@ -61,11 +63,25 @@ func (r *reader) take(f *figure, own bool) {
 		r.series[key] = b
 		r.order = append(r.order, b)
 	}
+	if r.latest != nil {
+		r.latest.next = b
+	}
+	r.latest = b
 	b.take(f, t, own, r.now)
+}
+
+// find returns the curve of a key. Lines repeat, so it mostly is the one that
+// followed the last time.
+func (r *reader) find(key *seriesKey) *building {
+	if r.latest != nil && r.latest.next != nil && r.latest.next.key == *key {
+		return r.latest.next
+	}
+	return r.series[*key]
 }
 
 func newBuilding(key seriesKey, f *figure, t *tracker) *building {
 	b := &building{
+		key:     key,
 		Series:  Series{Metric: key.metric, Source: key.Source, Unit: key.unit, Spelling: f.spelling},
 		program: f.program, tracker: t,
 		byStep: newCurve(key.metric.lowest()), byOrder: newCurve(key.metric.lowest()),

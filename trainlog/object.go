@@ -114,13 +114,13 @@ func (r *reader) members(list []member, rest string) {
 		case strings.Contains(last, "max_steps"): // "global_step/max_steps": "12/94"
 			step, of, _ := strings.Cut(m.text, "/")
 			if v, err := strconv.ParseFloat(step, 64); err == nil {
-				here.step, here.rank = v, stepWords["global_step"]
+				here.step, here.sure = v, stepWords["global_step"]
 				here.of, _ = strconv.ParseFloat(of, 64)
 			}
 		case last == "epoch" && !m.isText:
 			here.epoch = m.value
-		case stepWords[last] > here.rank && m.isCount && last != "batch":
-			here.step, here.rank = m.value, stepWords[last]
+		case stepWords[last] > here.sure && m.isCount && last != "batch":
+			here.step, here.sure = m.value, stepWords[last]
 		}
 		if t := memberTime(m); !math.IsNaN(t) {
 			r.now.at = t

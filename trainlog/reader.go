@@ -24,6 +24,7 @@ type reader struct {
 	moved    *tracker            // by the last step that was printed
 	series   map[seriesKey]*building
 	order    []*building
+	latest   *building // that took the figure before
 	counters map[Source]int
 	forms    [numForms]bool
 
@@ -101,11 +102,8 @@ func (r *reader) isInteresting(line []byte) bool {
 		return true
 	}
 	for i := 0; i+3 <= len(line); i++ {
-		switch c := line[i] | 0x20; c {
-		case 'm', 'a', 'r', 'v', 'c', 'p', 's', 'i', 'e', 'u', 'b', 'g', 't':
-			if interesting[[3]byte{c, line[i+1] | 0x20, line[i+2] | 0x20}] {
-				return true
-			}
+		if at, ok := trigram(line[i], line[i+1], line[i+2]); ok && interesting[at] {
+			return true
 		}
 		if line[i] == '%' && line[i+1] == '|' || line[i] == 0xe6 {
 			return true
@@ -114,13 +112,19 @@ func (r *reader) isInteresting(line []byte) bool {
 	return false
 }
 
-// interesting are the beginnings of words that matter, in lower case: memory,
-// allocated, reserved, vram, cached, peak, max, step, iteration, epoch, updates,
-// batch, GiB, GB, MB, it/s, torch's "MA 1.2 GB", train.
-var interesting = map[[3]byte]bool{
-	{'m', 'e', 'm'}: true, {'a', 'l', 'l'}: true, {'r', 'e', 's'}: true, {'v', 'r', 'a'}: true, {'c', 'a', 'c'}: true, {'p', 'e', 'a'}: true,
-	{'s', 't', 'e'}: true, {'i', 't', 'e'}: true, {'e', 'p', 'o'}: true, {'u', 'p', 'd'}: true, {'b', 'a', 't'}: true, {'g', 'i', 'b'}: true,
-	{'m', 'i', 'b'}: true, {'t', 'r', 'a'}: true, {'g', 'p', 'u'}: true, {'g', 'b', '_'}: true, {'m', 'a', 'x'}: true, {'u', 's', 'e'}: true,
+// interesting marks the beginnings of words that matter.
+var interesting = func() (set [1 << 15]bool) {
+	for _, word := range []string{"mem", "all", "res", "vra", "cac", "pea", "ste", "ite", "epo", "upd", "bat", "gib", "mib", "tra", "gpu", "fre", "max", "use"} {
+		at, _ := trigram(word[0], word[1], word[2])
+		set[at] = true
+	}
+	return set
+}()
+
+// trigram numbers three letters, in either case.
+func trigram(a, b, c byte) (n int, ok bool) {
+	x, y, z := (a|0x20)-'a', (b|0x20)-'a', (c|0x20)-'a'
+	return int(x)<<10 | int(y)<<5 | int(z), x < 26 && y < 26 && z < 26
 }
 
 // text reads one line.

@@ -11,7 +11,7 @@ type place struct {
 	of    float64 // how many steps there are, of the run or of the epoch; NaN: not printed
 	batch bool    // the step counts from the start of an epoch
 	epoch float64 // NaN: not printed
-	rank  int8    // which spelling won: a higher one is surer
+	sure  int8    // which spelling won: a higher one is surer
 }
 
 func nowhere() place { return place{step: math.NaN(), of: math.NaN(), epoch: math.NaN()} }
@@ -22,7 +22,7 @@ func (p *place) known() bool { return !math.IsNaN(p.step) || !math.IsNaN(p.epoch
 var stepWords = map[string]int8{
 	"global_step": 6, "num_updates": 6, "trainer_step": 6,
 	"step": 5, "iter": 5, "iteration": 5, "iters": 5, "it": 4, "update": 4, "steps": 4, "iterations": 4, "_step": 4, "train_step": 5, "training_step": 5, "current_step": 5, "iter_num": 5,
-	"batch": batchRank, "batch_idx": batchRank, "minibatch": batchRank,
+	"batch": batchSure, "batch_idx": batchSure, "minibatch": batchSure,
 }
 
 // roles are the words that tell how to read the numbers behind them.
@@ -33,8 +33,8 @@ var roles = map[string]wordRole{
 }
 
 const (
-	batchRank = 3
-	barRank   = 2 // a progress bar: "12/120 [00:03<00:30"
+	batchSure = 3
+	barSure   = 2 // a progress bar: "12/120 [00:03<00:30"
 )
 
 // placeOf reads how far the run is from the tokens of a line.
@@ -58,32 +58,32 @@ func placeOf(line string, tokens []token) place {
 			}
 			continue
 		}
-		rank := t.word.steps
-		if rank > 0 && i > 0 && tokens[i-1].kind == word && tokens[i-1].word.role == innerWord {
-			rank++ // "outer step: 5 | inner step: 84"
+		sure := t.word.steps
+		if sure > 0 && i > 0 && tokens[i-1].kind == word && tokens[i-1].word.role == innerWord {
+			sure++ // "outer step: 5 | inner step: 84"
 		}
-		if rank <= p.rank || isPlural(t.word.lower) && !plural(tokens, i) {
+		if sure <= p.sure || isPlural(t.word.lower) && !plural(tokens, i) {
 			continue
 		}
 		if at, ok := valueAt(tokens, i); ok {
-			p.take(tokens, at, rank)
-			p.batch = rank == batchRank
+			p.take(tokens, at, sure)
+			p.batch = sure == batchSure
 		} else if at, ok := valueBefore(tokens, i); ok {
-			p.take(tokens, at, rank)
+			p.take(tokens, at, sure)
 		}
 	}
 	if p.batch && math.IsNaN(p.of) && math.IsNaN(p.epoch) {
 		p = nowhere() // the size of a batch
 	}
-	if p.rank < barRank {
+	if p.sure < barSure {
 		p.readBar(line, tokens)
 	}
 	return p
 }
 
 // take sets the step from the number at token i, and the total behind a slash.
-func (p *place) take(tokens []token, i int, rank int8) {
-	p.step, p.of, p.rank = tokens[i].value, math.NaN(), rank
+func (p *place) take(tokens []token, i int, sure int8) {
+	p.step, p.of, p.sure = tokens[i].value, math.NaN(), sure
 	if total, ok := totalAfter(tokens, i); ok {
 		p.of = total
 	}
@@ -174,11 +174,11 @@ func (p *place) readEpoch(tokens []token, i int) {
 			return
 		}
 	}
-	if len(counts) < 2 || p.rank >= batchRank {
+	if len(counts) < 2 || p.sure >= batchSure {
 		return
 	}
 	if total, ok := totalAfter(tokens, counts[1]); ok {
-		p.step, p.of, p.batch, p.rank = tokens[counts[1]].value, total, true, batchRank
+		p.step, p.of, p.batch, p.sure = tokens[counts[1]].value, total, true, batchSure
 	}
 }
 
@@ -193,7 +193,7 @@ func (p *place) readBar(line string, tokens []token) {
 		bracket := after < len(tokens) && tokens[after].kind == mark && tokens[after].mark == '['
 		bar := before >= 0 && tokens[before].kind == mark && tokens[before].mark == '|'
 		if bracket && strings.ContainsAny(line[tokens[after].start:], "<,") || bar {
-			p.step, p.of, p.rank, p.batch = tokens[i].value, total, barRank, true
+			p.step, p.of, p.sure, p.batch = tokens[i].value, total, barSure, true
 			return
 		}
 	}

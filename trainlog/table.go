@@ -261,7 +261,7 @@ func (r *reader) locate(c column, cell string, here *place) {
 		r.now.Rank = index(member{text: cell}, r.now.Rank)
 	case stepColumn:
 		if isNumber {
-			here.step, here.rank = v, stepWords["step"]
+			here.step, here.sure = v, stepWords["step"]
 		}
 	case epochColumn:
 		if isNumber {

@@ -37,7 +37,7 @@ func (t *tracker) move(p place, own bool) {
 	case math.IsNaN(p.step):
 		t.moveEpoch(p.epoch)
 		return
-	case p.rank == barRank && !own:
+	case p.sure == barSure && !own:
 		return // bars are drawn for loading files too
 	}
 	if t.by == ByEpoch { // steps begin to be printed
