@@ -43,7 +43,7 @@ func newSuspectTable(s *GrowthSection, pages int, b *builder, html *texts) *susp
 	most := share(maxSuspects, pages, leastRows)
 	t := &suspectTable{
 		Per: sentenceCase(per(g.Unit)), unit: g.Unit, Total: max(0, wholeBytes(g.BytesPerStep)),
-		Interval: intervalName(len(s.Suspects[0].Curve.Bytes)), Title: "Lines whose memory grows",
+		Interval: sentenceCase(intervalName(len(s.Suspects[0].Curve.Bytes))), Title: "Lines whose memory grows",
 		Intro: fmt.Sprintf("What lines of the program hold at the same point of each %s, in requested bytes. Shares are of the growth of allocated bytes.", g.Unit),
 	}
 	if g.Verdict != attribution.Leak {
