@@ -2,17 +2,13 @@ package viewer
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
 	"github.com/snapview/snapview/attribution"
-	"github.com/snapview/snapview/internal/units"
 )
 
 // Limits on what is drawn of curves over steps.
@@ -40,17 +36,6 @@ type plot struct {
 	near        plotAxis // around what the verdict is about
 	isNear      bool     // what is shown first
 	nearName    string   // what the axis near is called
-}
-
-// A plotAxis is a vertical axis with round labels, in a unit of Unit bytes and
-// with so many decimals.
-type plotAxis struct {
-	Low      float64 `json:"low"`
-	High     float64 `json:"high"`
-	Step     float64 `json:"step"`
-	Unit     float64 `json:"unit"`
-	Name     string  `json:"name"`
-	Decimals int     `json:"decimals"`
 }
 
 // A plotLine is a line through points. Its class says what it looks like
@@ -134,20 +119,6 @@ func newPlot(id string, s *GrowthSection, pages int, html *texts) *plot {
 	}
 	p.reduce(share(maxGrowthPoints, pages*len(p.lines), 60))
 	return p
-}
-
-// frameTogether chooses the axes for a curve that is only of interest beside
-// others: near is for all that PyTorch holds, which may be little of the GPU.
-func (p *plot) frameTogether() {
-	own := slices.IndexFunc(p.lines, func(l plotLine) bool { return l.class == "used" })
-	if own <= 0 {
-		own = len(p.lines)
-	}
-	p.focused, p.nearName = own, "What PyTorch holds"
-	p.frame()
-	_, high := p.focus()
-	p.near = newAxis(p.zero.Low, high)
-	p.isNear = high < 0.25*p.zero.High
 }
 
 // comparable are the curves over the steps of the verdict that have points,
@@ -291,122 +262,6 @@ func (l *plotLine) at(step float64) float64 {
 	return a.bytes + (b.bytes-a.bytes)*(step-a.step)/(b.step-a.step)
 }
 
-// frame chooses the axes.
-func (p *plot) frame() {
-	var bottom, top float64
-	p.first, p.last = math.Inf(1), math.Inf(-1)
-	for _, l := range p.drawn() {
-		for _, pt := range l.pts {
-			bottom, top = min(bottom, pt.bytes), max(top, pt.bytes)
-			p.first, p.last = min(p.first, pt.step), max(p.last, pt.step)
-		}
-	}
-	p.zero = newAxis(min(0, bottom), top)
-	low, high := p.focus()
-	margin := max(high-low, 1) / 12
-	from := low - margin
-	if low >= 0 {
-		from = max(0, from)
-	}
-	p.near = newAxis(from, high+margin)
-}
-
-// drawn are all lines, those of the bands too.
-func (p *plot) drawn() []plotLine {
-	all := slices.Concat(p.lines, p.fits)
-	for _, b := range p.bands {
-		if b.class == "outside" {
-			all = append(all, plotLine{pts: b.high})
-		}
-	}
-	return all
-}
-
-// focus is the range of the lines that decide and of their trends.
-func (p *plot) focus() (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, l := range slices.Concat(p.lines[:p.focused], p.fits) {
-		for _, pt := range l.pts {
-			low, high = min(low, pt.bytes), max(high, pt.bytes)
-		}
-	}
-	return low, high
-}
-
-// newAxis is an axis from below low to above high.
-func newAxis(low, high float64) plotAxis {
-	a := plotAxis{Unit: 1}
-	for max(high, -low)/a.Unit >= 1024 {
-		a.Unit *= 1024
-	}
-	_, a.Name, _ = strings.Cut(units.Bytes(int64(a.Unit)), " ")
-	span := max(high-low, 4) / a.Unit
-	exponent := int(math.Floor(math.Log10(span / 5)))
-	step := math.Pow10(exponent)
-	for _, f := range []float64{1, 2, 5, 10} {
-		if step = math.Pow10(exponent) * f; span/step <= 5.5 {
-			if f == 10 {
-				exponent++
-			}
-			break
-		}
-	}
-	a.Decimals = max(0, -exponent)
-	a.Step = step * a.Unit
-	a.Low, a.High = math.Floor(low/a.Step)*a.Step, math.Ceil(high/a.Step)*a.Step
-	if a.High <= a.Low {
-		a.High = a.Low + a.Step
-	}
-	return a
-}
-
-// label prints a place on the axis. The script prints it the same way
-// (assets/js/growth.js).
-func (a plotAxis) label(v float64) string {
-	if math.Abs(v) < a.Step/2 {
-		v = 0
-	}
-	return strconv.FormatFloat(v/a.Unit, 'f', a.Decimals, 64) + " " + a.Name
-}
-
-// isFlat reports whether the line that decides would look flat when drawn from
-// zero.
-func (p *plot) isFlat() bool {
-	low, high := p.focus()
-	return high-low < 0.2*p.zero.High
-}
-
-// hasChoice reports whether the two axes differ enough to choose from.
-func (p *plot) hasChoice() bool {
-	return p.isNear || p.near.High-p.near.Low < 0.7*p.zero.High
-}
-
-// nearNote says what is different on the axis near.
-func (p *plot) nearNote() string {
-	var notes []string
-	if p.near.Low != 0 {
-		notes = append(notes, "The vertical axis does not start at zero.")
-	}
-	var above []string
-	for _, l := range p.lines {
-		if !slices.ContainsFunc(l.pts, func(pt plotPoint) bool { return pt.bytes <= p.near.High }) {
-			above = append(above, l.name)
-		}
-	}
-	if len(above) > 0 {
-		notes = append(notes, "Beyond the axis: "+joinAnd(above)+".")
-	}
-	return strings.Join(notes, " ")
-}
-
-// axis is the one that is shown first.
-func (p *plot) axis() plotAxis {
-	if p.isNear {
-		return p.near
-	}
-	return p.zero
-}
-
 // reduce leaves each line about limit points.
 func (p *plot) reduce(limit int) {
 	for i := range p.lines {
@@ -429,68 +284,4 @@ func pick[T any](all []T, keep []int) []T {
 		out[i] = all[k]
 	}
 	return out
-}
-
-// growthData is what the script needs beside the option of echarts.
-type growthData struct {
-	Unit   string           `json:"unit"`
-	Zero   plotAxis         `json:"zero"`
-	Near   plotAxis         `json:"near"`
-	IsNear bool             `json:"is_near,omitempty"` // which of the two is shown first
-	Lines  []string         `json:"lines"`             // their looks
-	Bands  []string         `json:"bands,omitempty"`   // theirs
-	Fits   []string         `json:"fits,omitempty"`    // theirs
-	WarmUp *[2]float64      `json:"warm_up,omitempty"`
-	Marks  []growthMarkData `json:"marks,omitempty"`
-
-	Resolutions []int64 `json:"resolutions"` // of the lines, 0 for exact
-}
-
-type growthMarkData struct {
-	Kind  MarkKind `json:"kind"`
-	Label string   `json:"label"`
-	Step  float64  `json:"step"`
-}
-
-// data is the plot for the script (assets/js/growth.js). A band is two series:
-// an invisible one and, stacked on it, the area.
-func (p *plot) data(marks []GrowthMark, t *texts) (*deviceData, error) {
-	g := &growthData{Unit: t.name(p.unit), Zero: p.zero, Near: p.near, IsNear: p.isNear, WarmUp: p.warmUp}
-	axis := p.axis()
-	line := newLine(p.id+"-curve", byteAxis{axis.Low, axis.High, axis.Step})
-	line.SetGlobalOptions(charts.WithLegendOpts(opts.Legend{Show: opts.Bool(false)}))
-	series := func(id, name string, pts []plotPoint, look opts.LineChart) {
-		data := make([]opts.LineData, len(pts))
-		for i, pt := range pts {
-			// Bytes come first: of two axes of numbers, echarts stacks the first.
-			data[i].Value = [2]float64{math.Round(pt.bytes), pt.step}
-		}
-		line.AddSeries(name, data, charts.WithSeriesId(id), charts.WithLineChartOpts(look), charts.WithEncodeOpts(opts.Encode{X: 1, Y: 0}))
-	}
-	for i, b := range p.bands {
-		id := "band" + strconv.Itoa(i)
-		heights := make([]plotPoint, len(b.low))
-		for j := range heights {
-			heights[j] = plotPoint{b.low[j].step, b.high[j].bytes - b.low[j].bytes}
-		}
-		series(id+" base", "", b.low, opts.LineChart{Stack: id, ShowSymbol: opts.Bool(false)})
-		series(id, b.name, heights, opts.LineChart{Stack: id, ShowSymbol: opts.Bool(false)})
-		g.Bands = append(g.Bands, b.class)
-	}
-	for i, l := range p.fits {
-		series("fit"+strconv.Itoa(i), l.name, l.pts, opts.LineChart{ShowSymbol: opts.Bool(false)})
-		g.Fits = append(g.Fits, l.class)
-	}
-	for i, l := range p.lines {
-		series("line"+strconv.Itoa(i), t.name(l.name), l.pts, opts.LineChart{ShowSymbol: opts.Bool(len(l.pts) <= fewPoints), Symbol: "circle"})
-		g.Lines, g.Resolutions = append(g.Lines, l.class), append(g.Resolutions, wholeBytes(l.resolution))
-	}
-	for _, m := range marks {
-		g.Marks = append(g.Marks, growthMarkData{m.Kind, t.name(m.Label), m.Step})
-	}
-	chart, err := option(line)
-	if err != nil {
-		return nil, err
-	}
-	return &deviceData{ID: p.id, Chart: json.RawMessage(chart), Growth: g}, nil
 }
