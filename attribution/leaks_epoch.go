@@ -15,7 +15,7 @@ import (
 const pauseFactor = 4
 
 // findEpoch looks for something that happens after every so many steps: a
-// snapshot, a forward without a backward, or a pause.
+// snapshot, more work than in a step, or a pause.
 func (p *growthPart) findEpoch() *Epoch {
 	if !p.training || p.growth.Verdict != Leak {
 		return nil
@@ -79,22 +79,22 @@ func (p *growthPart) snapshotsTaken() (after []int, evidence string) {
 	return after, evidence
 }
 
-// validations are the steps after which a forward without a backward follows.
+// moreWork is how many more allocations than usual a step has that begins an
+// epoch: a validation before it is counted with it.
+const moreWork = 1.2
+
+// validations are the steps before those that allocate more often than usual,
+// whatever the sizes.
 func (p *growthPart) validations() (after []int, evidence string) {
-	phases := p.c.Phases
-	for i, f := range phases {
-		if f.Kind != Forward {
-			continue
-		}
-		next := i + 1
-		for next < len(phases) && phases[next].Kind == Between {
-			next++
-		}
-		if next < len(phases) && phases[next].Kind == Forward {
-			after = append(after, p.stepsBefore(f.First))
+	usual := medianOf(p.work.count)
+	var most float64
+	for i, n := range p.work.count {
+		if i > 0 && n > moreWork*usual {
+			after = append(after, i)
+			most = max(most, n)
 		}
 	}
-	return slices.Compact(after), "a forward without a backward follows every %d steps"
+	return after, fmt.Sprintf("after every %%d steps one makes up to %.0f allocations instead of %.0f, as a validation does", most, usual)
 }
 
 // pauses are the steps before those that take much longer than usual. The

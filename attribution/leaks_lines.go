@@ -17,6 +17,9 @@ type heldLine struct {
 	count int   // allocations of live
 }
 
+// roundWork is what was allocated in each round, whether or not it outlived it.
+type roundWork struct{ bytes, count []float64 }
+
 // A stay is an allocation that is alive at the ends of the rounds from first
 // to last−1.
 type stay struct {
@@ -27,11 +30,11 @@ type stay struct {
 
 // heldLines sorts the allocations that are alive at the end of any round by
 // line, in order of first appearance. Most allocations of a history are not. It
-// also returns the bytes that were allocated in each round.
-func heldLines(c *Classification, r *rounds) (lines []*heldLine, allocated []float64) {
+// also counts what was allocated in each round.
+func heldLines(c *Classification, r *rounds) (lines []*heldLine, done roundWork) {
 	slots := c.slots(r.events)
 	n := int32(len(r.events))
-	allocated = make([]float64, n)
+	done = roundWork{make([]float64, n), make([]float64, n)}
 	slot := func(event int32) int32 {
 		if int(event)+1 >= len(slots) {
 			return n
@@ -44,7 +47,8 @@ func heldLines(c *Classification, r *rounds) (lines []*heldLine, allocated []flo
 		a := &c.Timeline.Allocations[i]
 		first, last := slot(a.Born), slot(a.Freed)
 		if a.Born >= 0 && first < n {
-			allocated[first] += float64(a.Requested)
+			done.bytes[first] += float64(a.Requested)
+			done.count[first]++
 		}
 		alive := a.Freed == snapshot.AliveAtEnd
 		if first >= last && !alive {
@@ -65,7 +69,7 @@ func heldLines(c *Classification, r *rounds) (lines []*heldLine, allocated []flo
 			l.held = append(l.held, stay{first, last, int32(i), a.Requested})
 		}
 	}
-	return lines, allocated
+	return lines, done
 }
 
 // lineCurves are what a line has at the end of each round.

@@ -18,7 +18,7 @@ type growthPart struct {
 	suspects []Suspect // lines that keep memory
 	growing  []Suspect // lines whose memory is replaced by more
 	lines    []*heldLine
-	work     []float64 // bytes allocated in each round
+	work     roundWork
 	small    []Suspect // suspects too small to matter
 	filled   []filledLine
 	keeping  []*heldLine // lines of suspects
@@ -212,7 +212,7 @@ func (p *growthPart) bornSince(l *heldLine) int64 {
 func (p *growthPart) judgeGrowing() {
 	g := &p.growth
 	switch {
-	case Fit(p.series("", p.work)).BytesPerStep > 3*g.BytesPerStep:
+	case Fit(p.series("", p.work.bytes)).BytesPerStep > 3*g.BytesPerStep:
 		p.inputsSwell = true
 		g.inputsGrow(p.input())
 	case !p.training:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snapview/snapview/snapshot"
@@ -270,6 +271,50 @@ func TestLeaksInMadeUpRuns(t *testing.T) {
 			}
 			if !slices.IsSortedFunc(got.Suspects, func(a, b Suspect) int { return int(math.Round(b.BytesPerStep) - math.Round(a.BytesPerStep)) }) {
 				t.Errorf("suspects are not in order")
+			}
+		})
+	}
+}
+
+// TestEpochs finds what happens after every ten steps of a leak.
+func TestEpochs(t *testing.T) {
+	const steps, each = 50, 5000
+	cases := []struct {
+		name, evidence string
+		after          func(r *program, i int) // step i ended an epoch
+	}{
+		{"none", "", func(*program, int) {}},
+		{"validation", "as a validation does", func(r *program, i int) {
+			for k := range 3 {
+				r.infer(1000*i + k)
+			}
+		}},
+		{"pause", "instead of", func(r *program, i int) {
+			for k := range r.dev.Events {
+				r.dev.Events[k].Time -= 5000 // all that came before, so that later events are late
+			}
+		}},
+		{"snapshot", "a snapshot was taken after every 10 steps", func(r *program, i int) { r.event(snapshot.SnapshotMark, 0, 0, nil) }},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := newProgram()
+			for i := range steps {
+				r.train(i, 1000, false)
+				r.keepOne(i, each)
+				if i%10 == 9 {
+					c.after(r, i)
+				}
+			}
+			got := r.judge().Epoch
+			if c.evidence == "" {
+				if got != nil {
+					t.Errorf("%+v", got)
+				}
+				return
+			}
+			if got == nil || got.Steps != 10 || got.Bytes != 10*each || !strings.Contains(got.Evidence, c.evidence) {
+				t.Errorf("%+v, want 10 steps with %d bytes, %s", got, 10*each, c.evidence)
 			}
 		})
 	}
