@@ -21,7 +21,10 @@ func Fit(s Series) Trend {
 	if len(x) == 0 {
 		return Trend{}
 	}
-	f := fitter{x: x, y: y, tolerance: tolerance(y, s.Resolution), exact: s.Resolution == 0}
+	f := fitter{x: x, y: y, tolerance: tolerance(y, s.Resolution), exact: s.Resolution == 0, shortest: 2}
+	if len(x) < given {
+		f.shortest = 8 // waves about as long as what each point stands for would look like longer ones
+	}
 	skip := f.warmUp()
 	f.before = &fitter{x: x[:skip+1], y: y[:skip+1], tolerance: f.tolerance}
 	f.x, f.y = x[skip:], y[skip:]
@@ -58,6 +61,7 @@ type fitter struct {
 	x, y      []float64
 	tolerance float64 // differences up to this are none
 	exact     bool    // values are not rounded
+	shortest  int     // period that can be told, in points
 	before    *fitter // the warm-up, up to the first point used
 }
 
@@ -356,7 +360,7 @@ func (f *fitter) period() float64 {
 		mean += v / float64(n)
 	}
 	best, correlations := 0.0, make([]float64, n/2+1)
-	for lag := 2; lag <= n/2; lag++ {
+	for lag := f.shortest; lag <= n/2; lag++ {
 		var sum, left, right float64
 		for i := 0; i+lag < n; i++ {
 			a, b := f.y[i]-mean, f.y[i+lag]-mean
@@ -370,7 +374,7 @@ func (f *fitter) period() float64 {
 	if best < 0.7 {
 		return 0
 	}
-	for lag := 2; lag <= n/2; lag++ {
+	for lag := f.shortest; lag <= n/2; lag++ {
 		if correlations[lag] > best-0.05 {
 			return float64(lag) * (f.x[n-1] - f.x[0]) / float64(n-1)
 		}

@@ -92,9 +92,9 @@ func riseOfCache(in *GrowthInput) (r cacheRise, ok bool) {
 	}
 	r.name = nameOr(s.Name, "reserved")
 	base := slices.Max(y[:cacheWarmUp])
-	high := base
+	high, same := base, tolerance(y, s.Resolution)
 	for i := cacheWarmUp; i < len(y); i++ {
-		if y[i] > high+max(tolerance(y, s.Resolution), 0.002*high) {
+		if y[i] > high+max(same, 0.002*high) {
 			r.stairs++
 			r.last = x[i]
 			high = y[i]
