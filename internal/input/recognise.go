@@ -15,6 +15,8 @@ func Recognise(head []byte) Kind {
 		return Pickle
 	}
 	switch k := byJSON(head); {
+	case k == JSON && statsKey.Match(head):
+		return StatsJSONL
 	case k == JSON && isLogJSON(head):
 		return TrainingLog
 	case k != Unknown:

@@ -32,7 +32,8 @@ var (
 	pythonLine  = regexp.MustCompile(`(?m)^(import [\w.]+( as \w+)?\s*$|from [\w.]+ import |(async )?def \w+\(.*|class \w+.*:\s*$|if __name__ == )`)
 	memoryWords = regexp.MustCompile(`(?i)((alloc|reserved|memory|(\b|_)mem|vram|\bpeak|\bgb_free|显存)[^\n]{0,60}?\d|^\s*Epoch +GPU_mem)`)
 	memoryName  = regexp.MustCompile(`(?i)(alloc|reserved|memory|(\b|_)mem|vram)`)
-	logJSON     = regexp.MustCompile(`"(log|message|msg|text|textPayload|log_history)"\s*:|"(allocated|reserved|active)_bytes`)
+	logJSON     = regexp.MustCompile(`"(log|message|msg|text|textPayload|log_history)"\s*:`)
+	statsKey    = regexp.MustCompile(`"(allocated|reserved|active)_bytes`) // of memory_stats(), at any depth
 )
 
 // byText tells kinds of text apart. The order matters: a page may show a log, and
