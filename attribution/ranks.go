@@ -16,8 +16,8 @@ type RankReport struct {
 	Summary  []string // what is found, in sentences, the most important first
 	Limiting int      // index of the row that reserves most at its peak; −1 without rows
 
-	// Groups are ranks with equal parts of the model. With several, ranks
-	// differ by design and each is compared within its group.
+	// Groups are ranks with equal parts of the model, and of one kind. With
+	// several, ranks differ by design and each is compared within its group.
 	Groups   []RankGroup
 	Outliers []RankOutlier // most bytes first
 	Spread   RankSpread
@@ -38,6 +38,7 @@ type RankGroup struct {
 	Rows       []int  // indices into RankSet.Rows
 	Parameters int64  // bytes of the first of them
 	Reference  int    // the row whose peak is the median
+	OfKind     bool   // others have equal parameters: these hold something else, all in the same way
 }
 
 // RankSpread is what the rank that holds most has more than the one that holds

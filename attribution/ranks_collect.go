@@ -146,10 +146,18 @@ func markStrays(rows []RankRow) {
 	for _, row := range most {
 		own[gpu{row.ID.Node, row.Device}] = row.File
 	}
+	proper := map[string]int{} // rows that are not strays, by file
 	for i := range rows {
 		row := &rows[i]
 		owner, owned := own[gpu{row.ID.Node, row.Device}]
-		row.Stray = most[row.File] != row && owned && owner != row.File
+		if row.Stray = most[row.File] != row && owned && owner != row.File; !row.Stray {
+			proper[row.File]++
+		}
+	}
+	for file, m := range most {
+		if proper[file] == 1 && m.Basis != RankByOrder && m.ID.Rank >= 0 {
+			m.Label = m.ID.String() // it needs no device to be told apart
+		}
 	}
 }
 

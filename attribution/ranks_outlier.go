@@ -75,34 +75,81 @@ func (c *comparison) cut(rows []int, same func(first, i int) bool) {
 		for to < len(rows) && same(rows[from], rows[to]) {
 			to++
 		}
-		g := RankGroup{Rows: slices.Clone(rows[from:to])}
-		slices.Sort(g.Rows)
-		g.Parameters = r.Totals(g.Rows[0])[Parameter]
-		g.Reference = c.medianRow(g.Rows)
-		r.Groups = append(r.Groups, g)
+		r.Groups = append(r.Groups, c.newGroup(rows[from:to]))
 		from = to
 	}
 }
 
-// medianRow is the first row whose bytes are the median.
+// medianRow is the row whose bytes are the median; of several the one whose
+// reserved bytes are closest to theirs.
 func (c *comparison) medianRow(rows []int) int {
-	value := func(i int) int64 { return c.report.Totals(i).Sum() }
-	median := lowerMedian(rows, value)
-	return rows[slices.IndexFunc(rows, func(i int) bool { return value(i) == median })]
+	r := c.report
+	total := func(i int) int64 { return r.Totals(i).Sum() }
+	reserved := func(i int) int64 { return r.Rows[i].PeakReserved }
+	median, usual := lowerMedian(rows, total), lowerMedian(rows, reserved)
+	return slices.MinFunc(rows, func(a, b int) int {
+		return cmp.Or(cmp.Compare(abs(total(a)-median), abs(total(b)-median)), cmp.Compare(abs(reserved(a)-usual), abs(reserved(b)-usual)))
+	})
 }
 
+// findOutliers compares the ranks of each group. Ranks that differ from the
+// median as many others of the group do are no outliers: they become a group.
 func (c *comparison) findOutliers() {
 	r := c.report
-	for _, g := range r.Groups {
-		switch len(g.Rows) {
+	for k := 0; k < len(r.Groups); k++ {
+		switch len(r.Groups[k].Rows) {
 		case 1:
 		case 2:
-			c.comparePair(g)
+			c.comparePair(r.Groups[k])
 		default:
-			c.findUnusual(g)
+			c.compareGroup(k)
 		}
 	}
-	slices.SortStableFunc(r.Outliers, func(a, b RankOutlier) int { return cmp.Compare(b.weight(), a.weight()) })
+	slices.SortStableFunc(r.Outliers, func(a, b RankOutlier) int {
+		return cmp.Or(cmp.Compare(b.excess(), a.excess()), cmp.Compare(b.weight(), a.weight()))
+	})
+}
+
+// kindShare is the part of a group from which on ranks that differ in the same
+// way are taken for another kind, such as another stage with equal parameters.
+const kindShare = 0.25
+
+// compareGroup finds the unusual ranks of a group of three and more, or takes
+// ranks of another kind out of it.
+func (c *comparison) compareGroup(k int) {
+	r := c.report
+	for {
+		g := r.Groups[k]
+		found := c.findUnusual(g)
+		i := slices.IndexFunc(found, func(o RankOutlier) bool {
+			return len(o.Rows) > 1 && float64(len(o.Rows)) >= kindShare*float64(len(g.Rows))
+		})
+		if i < 0 {
+			r.Outliers = append(r.Outliers, found...)
+			return
+		}
+		kind := c.newGroup(found[i].Rows)
+		kind.Name, kind.OfKind = g.Name, true
+		rest := c.newGroup(slices.DeleteFunc(slices.Clone(g.Rows), func(row int) bool { return slices.Contains(kind.Rows, row) }))
+		rest.Name, rest.OfKind = g.Name, g.OfKind
+		r.Groups[k] = rest
+		r.Groups = append(r.Groups, kind)
+		if len(rest.Rows) < 3 {
+			if len(rest.Rows) == 2 {
+				c.comparePair(rest)
+			}
+			return
+		}
+	}
+}
+
+// newGroup is a group of rows in order.
+func (c *comparison) newGroup(rows []int) RankGroup {
+	g := RankGroup{Rows: slices.Clone(rows)}
+	slices.Sort(g.Rows)
+	g.Parameters = c.report.Totals(g.Rows[0])[Parameter]
+	g.Reference = c.medianRow(g.Rows)
+	return g
 }
 
 // weight is the bytes that an outlier is about.
@@ -112,6 +159,16 @@ func (o *RankOutlier) weight() int64 {
 		w = max(w, abs(d.Value-d.Median))
 	}
 	return w
+}
+
+// excess is the most that an outlier has more than others: that is what fills a
+// GPU.
+func (o *RankOutlier) excess() int64 {
+	e := max(o.Delta, o.Reserved, 0)
+	for _, d := range o.Deviations {
+		e = max(e, d.Value-d.Median)
+	}
+	return e
 }
 
 // matters is the least difference worth naming in a group.
@@ -142,8 +199,9 @@ func (c *comparison) outlier(row, reference int) RankOutlier {
 	return o
 }
 
-// findUnusual tests every number of the ranks of a group.
-func (c *comparison) findUnusual(g RankGroup) {
+// findUnusual tests every number of the ranks of a group. A rank that differs
+// from the medians just as the one with the median peak does is like that one.
+func (c *comparison) findUnusual(g RankGroup) (out []RankOutlier) {
 	r := c.report
 	found := map[int][]RankDeviation{}
 	least := c.matters(g)
@@ -169,13 +227,12 @@ func (c *comparison) findUnusual(g RankGroup) {
 			test(RankDeviation{What: "line", Line: l.RankLine}, func(i int) int64 { return values[i] })
 		}
 	}
-	first := len(r.Outliers)
 	for _, i := range g.Rows {
-		if len(found[i]) == 0 {
+		if len(found[i]) == 0 || c.alike(g.Reference, i, least) {
 			continue
 		}
-		if k := slices.IndexFunc(r.Outliers[first:], func(o RankOutlier) bool { return c.alike(o.Rows[0], i, least) }); k >= 0 {
-			r.Outliers[first+k].Rows = append(r.Outliers[first+k].Rows, i)
+		if k := slices.IndexFunc(out, func(o RankOutlier) bool { return c.alike(o.Rows[0], i, least) }); k >= 0 {
+			out[k].Rows = append(out[k].Rows, i)
 			continue
 		}
 		o := c.outlier(i, g.Reference)
@@ -183,8 +240,9 @@ func (c *comparison) findUnusual(g RankGroup) {
 		slices.SortStableFunc(o.Deviations, func(a, b RankDeviation) int {
 			return cmp.Compare(abs(b.Value-b.Median), abs(a.Value-a.Median))
 		})
-		r.Outliers = append(r.Outliers, o)
+		out = append(out, o)
 	}
+	return out
 }
 
 // alike reports whether two rows differ in nothing that matters.

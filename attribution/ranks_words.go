@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/snapview/snapview/internal/units"
+	"github.com/snapview/snapview/snapshot"
 )
 
 const (
@@ -89,6 +90,9 @@ func (c *comparison) limitSentence() []string {
 		return []string{fmt.Sprintf("all %s ranks reserve the same within %s: %s %s", units.Count(len(c.rows)), units.Bytes(leastMatter), units.Bytes(most.PeakReserved), held)}
 	}
 	who := fmt.Sprintf("rank %s limits the job: it reserves %s %s", most.Label, units.Bytes(most.PeakReserved), held)
+	if full := slices.DeleteFunc(slices.Clone(c.rows), func(i int) bool { return value(i) <= most.PeakReserved-leastMatter }); len(full) > 1 {
+		who = fmt.Sprintf("%s limit the job: they reserve up to %s %s", namedRanks(r.labels(full)), units.Bytes(most.PeakReserved), strings.Replace(held, "its peak", "their peaks", 1))
+	}
 	if len(c.rows) == 2 {
 		return []string{fmt.Sprintf("%s, rank %s %s (%s less)", who, r.Rows[least].Label, units.Bytes(value(least)), apart(value(least), most.PeakReserved))}
 	}
@@ -193,18 +197,19 @@ func (r *RankReport) whose(ranks int) string {
 }
 
 // deltaTexts names the lines with the largest differences, as long as they are
-// not small beside the first. Those of the user's code say more than memory
-// without a line.
+// not small beside the first. Those of Python code say more than C++ functions
+// and memory without a line.
 func deltaTexts(lines []RankDelta, most int) []string {
 	var out []string
-	for _, withFile := range []bool{true, false} {
+	for _, python := range []bool{true, false} {
 		var largest int64
 		for _, l := range lines {
-			if (l.File != "") != withFile || l.Delta == 0 || len(out) == most {
+			frame := snapshot.Frame{File: l.File}
+			if (l.File != "" && frame.IsPython()) != python || l.Delta == 0 || len(out) == most {
 				continue
 			}
 			if largest = max(largest, abs(l.Delta)); abs(l.Delta) >= largest/10 {
-				out = append(out, placeText(&DiffRow{File: l.File, Line: l.Line, Function: l.Function})+" "+units.Signed(l.Delta))
+				out = append(out, rankPlaceText(&l, python)+" "+units.Signed(l.Delta))
 			}
 		}
 		if len(out) > 0 {
@@ -212,6 +217,22 @@ func deltaTexts(lines []RankDelta, most int) []string {
 		}
 	}
 	return out
+}
+
+// rankPlaceText is a place in few words: file and line, or the name of a C++
+// function without its arguments.
+func rankPlaceText(l *RankDelta, python bool) string {
+	if python {
+		return placeText(&DiffRow{File: l.File, Line: l.Line, Function: l.Function})
+	}
+	name, _, _ := strings.Cut(l.Function, "<")
+	if !strings.HasPrefix(name, "(") { // names in parentheses stand for memory without a line
+		name, _, _ = strings.Cut(name, "(")
+	}
+	if name == "" {
+		name = snapshot.NativeCode
+	}
+	return units.Safe(units.Ellipsis(name, 48))
 }
 
 // inputText explains a rank by its inputs: activations grow with the batch and
@@ -234,29 +255,33 @@ func (r *RankReport) inputText(o *RankOutlier) string {
 		namedRanks(r.labels(o.Rows)), inputs, units.Bytes(there[Input]), units.Bytes(here[Input]), activations)
 }
 
-// groupSentences notes ranks that hold different parts of the model, which is
-// no fault.
+// groupSentences notes ranks that hold different parts of the model, or are of
+// another kind, which is no fault.
 func (c *comparison) groupSentences() []string {
 	r := c.report
 	if len(r.Groups) < 2 {
 		return nil
 	}
-	var parts []string
+	var out, parts []string
 	main := 0
 	for k, g := range r.Groups {
 		if len(g.Rows) > len(r.Groups[main].Rows) {
 			main = k
 		}
-		if k < groupsInWords {
+		if !g.OfKind && len(parts) < groupsInWords {
 			parts = append(parts, fmt.Sprintf("%s %s", r.GroupName(&g), units.Bytes(g.Parameters)))
 		}
 	}
-	if more := len(r.Groups) - groupsInWords; more > 0 {
-		parts = append(parts, count(more, "more group"))
+	if len(parts) > 1 {
+		out = append(out, "ranks differ in their parameters, as pipeline stages do: "+strings.Join(parts, ", ")+"; ranks are compared within these groups")
 	}
-	out := []string{"ranks differ in their parameters, as pipeline stages do: " + strings.Join(parts, ", ") + "; ranks are compared within these groups"}
+	for k := range r.Groups {
+		if g := &r.Groups[k]; g.OfKind && len(out) <= groupsInWords {
+			out = append(out, c.kindSentence(g))
+		}
+	}
 	for k, g := range r.Groups {
-		if k == main || len(out) > outlierSentences {
+		if k == main || g.OfKind || len(out) > groupsInWords {
 			continue
 		}
 		if text := c.groupDifference(&g, &r.Groups[main]); text != "" {
@@ -264,6 +289,33 @@ func (c *comparison) groupSentences() []string {
 		}
 	}
 	return out
+}
+
+// kindSentence tells how ranks differ from those with equal parameters.
+func (c *comparison) kindSentence(g *RankGroup) string {
+	r := c.report
+	k := slices.IndexFunc(r.Groups, func(o RankGroup) bool {
+		return !o.OfKind && o.Name == g.Name && abs(o.Parameters-g.Parameters) <= c.matters(*g)
+	})
+	if k < 0 {
+		return r.GroupName(g) + " are of a kind of their own"
+	}
+	other := &r.Groups[k]
+	delta := r.Totals(g.Reference).Sum() - r.Totals(other.Reference).Sum()
+	categories, lines := c.against(g.Reference, other.Reference)
+	text := fmt.Sprintf("%s each hold %s as much as %s at %s", r.GroupName(g), "about", r.GroupName(other), r.whose(2))
+	if abs(delta) >= leastMatter {
+		text = fmt.Sprintf("%s each hold %s at %s than %s", r.GroupName(g), moreOrLess(delta), r.whose(2), r.GroupName(other))
+	}
+	return text + " with equal parameters: another stage or other work" + strings.Replace(partsText(categories, lines), ": ", "; ", 1)
+}
+
+// moreOrLess is "1.16 GiB more" or "16.4 MiB less".
+func moreOrLess(delta int64) string {
+	if delta < 0 {
+		return units.Bytes(-delta) + " less"
+	}
+	return units.Bytes(delta) + " more"
 }
 
 // groupDifference says which parameters a group has that the largest has not.

@@ -147,6 +147,7 @@ type rankGroupJSON struct {
 	Rows       []int  `json:"rows"`
 	Parameters int64  `json:"parameter_bytes"`
 	Reference  int    `json:"reference_row"`
+	OfKind     bool   `json:"other_kind,omitempty"`
 }
 
 func newRanksJSON(r *attribution.RankReport, o *ranksOptions) ranksJSON {
