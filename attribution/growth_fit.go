@@ -308,20 +308,30 @@ func (f *fitter) grownInHalves() (first, second float64) {
 func (f *fitter) rise() float64 { return f.y[len(f.y)-1] - f.y[0] }
 
 // warmUpPace is the slope of a warm-up that rose step by step over a good part
-// of the points, 0 for another.
+// of the points, 0 for another: one jump is the model or its optimizer.
 func (f *fitter) warmUpPace() float64 {
 	w := f.before
 	n := len(w.x)
 	if n < fewest || n < len(f.x)/8 || 2*len(w.corners()) < n-1 {
 		return 0
 	}
+	for i := 1; i < n; i++ {
+		if 2*(w.y[i]-w.y[i-1]) > w.rise() {
+			return 0
+		}
+	}
 	return max(0, w.rise()/(w.x[n-1]-w.x[0]))
 }
+
+// surer widens a 95 % interval to one of 99.9 %: many curves are judged, and noise
+// that happens to rise must not pass for a leak.
+const surer = (3.29 / 1.96) * (3.29 / 1.96)
 
 // wavy judges a curve that goes up and down.
 func (f *fitter) wavy(t *Trend) {
 	n := len(f.x)
-	wide := senSlopeOf(f.x, f.y, dependence(f.x, f.y, t.BytesPerStep))
+	depend := dependence(f.x, f.y, t.BytesPerStep)
+	wide, sure := senSlopeOf(f.x, f.y, depend), senSlopeOf(f.x, f.y, depend*surer)
 	t.Low, t.High = wide.low, wide.high
 	t.Rises = len((&fitter{x: f.x, y: f.floor(), tolerance: f.tolerance}).corners())
 	third := max(1, n/3)
@@ -333,7 +343,7 @@ func (f *fitter) wavy(t *Trend) {
 	case n < fewest:
 		t.Course = TooShort
 		return
-	case !t.uncertain() && apart && (t.BytesPerStep*(t.Last-t.First) > 2*t.Noise):
+	case !t.uncertain() && sure.low > 0 && apart && (t.BytesPerStep*(t.Last-t.First) > 2*t.Noise):
 		t.Shape = Monotonic
 		t.Course = f.halves()
 		return
