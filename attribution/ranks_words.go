@@ -209,7 +209,8 @@ func deltaTexts(lines []RankDelta, most int) []string {
 				continue
 			}
 			if largest = max(largest, abs(l.Delta)); abs(l.Delta) >= largest/10 {
-				out = append(out, rankPlaceText(&l, python)+" "+units.Signed(l.Delta))
+				place := RankLine{File: l.File, Line: l.Line, Function: l.Function}
+				out = append(out, place.ShortPlace()+" "+units.Signed(l.Delta))
 			}
 		}
 		if len(out) > 0 {
@@ -219,16 +220,17 @@ func deltaTexts(lines []RankDelta, most int) []string {
 	return out
 }
 
-// rankPlaceText is a place in few words: file and line, or the name of a C++
-// function without its arguments.
-func rankPlaceText(l *RankDelta, python bool) string {
-	if python {
+// ShortPlace is a line in few words: file and line of Python code, the name of
+// a C++ function without its arguments, or what memory without a line is called.
+func (l *RankLine) ShortPlace() string {
+	if frame := (snapshot.Frame{File: l.File}); l.File != "" && frame.IsPython() {
 		return placeText(&DiffRow{File: l.File, Line: l.Line, Function: l.Function})
 	}
 	name, _, _ := strings.Cut(l.Function, "<")
 	if !strings.HasPrefix(name, "(") { // names in parentheses stand for memory without a line
 		name, _, _ = strings.Cut(name, "(")
 	}
+	name = strings.TrimPrefix(strings.TrimSpace(name), "void ")
 	if name == "" {
 		name = snapshot.NativeCode
 	}

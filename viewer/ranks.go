@@ -6,8 +6,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/snapview/snapview/attribution"
@@ -140,9 +138,13 @@ func rankNumbers(r *attribution.RankReport, html *texts) []number {
 		return number{Name: name, Text: units.Bytes(n), Exact: units.Exact(n), Sub: sub, Main: main, Raw: n}
 	}
 	rank := func(i int) string { return "rank " + html.name(r.Rows[i].Label) }
+	compared := 0
+	for _, g := range r.Groups {
+		compared += len(g.Rows)
+	}
 	out := []number{
 		size("Most reserved", reserved.Max, rank(reserved.MaxRow)+", "+when, true),
-		size("Median reserved", reserved.Median, "of "+plural(len(r.Rows), "rank"), false),
+		size("Median reserved", reserved.Median, "of "+plural(compared, "rank"), false),
 		size("Most above median", reserved.Max-reserved.Median, units.Percent(reserved.Max-reserved.Median, max(reserved.Max, 1))+" of the most", false),
 		size("Most requested", requested.Max, rank(requested.MaxRow)+", "+when, false),
 		size("Reserved in all", reserved.Sum, "on all ranks", false),
@@ -151,7 +153,7 @@ func rankNumbers(r *attribution.RankReport, html *texts) []number {
 	for _, o := range r.Outliers {
 		unusual += len(o.Rows)
 	}
-	return append(out, number{Name: "Ranks that differ", Text: units.Count(unusual), Sub: "of " + plural(len(r.Rows), "rank")})
+	return append(out, number{Name: "Ranks that differ", Text: units.Count(unusual), Sub: "of " + plural(compared, "rank")})
 }
 
 func (v *ranksView) addOutliers(r *attribution.RankReport, html *texts) {
@@ -167,7 +169,7 @@ func (v *ranksView) addOutliers(r *attribution.RankReport, html *texts) {
 		}
 		for _, l := range o.Lines {
 			t.Rows = append(t.Rows, []string{units.Signed(l.Delta), units.Bytes(l.Here), units.Bytes(l.There), categoryText(l.Category.String()),
-				where(&attribution.DiffRow{File: l.File, Line: l.Line}), l.Function})
+				rankPlace(l.File, l.Line), l.Function})
 		}
 		t.More = max(0, len(t.Rows)-maxOutlierLines)
 		t.Rows = t.Rows[:len(t.Rows)-t.More]
@@ -267,12 +269,12 @@ func rankTable(r *attribution.RankReport, html *texts) sortedTable {
 		{"End requested", "requested at the dump", "", true, false}, {"End allocated", "blocks held by tensors at the dump", "", true, false},
 		{"End reserved", "held from the device at the dump", "", true, false}, {"Split", "free bytes between used ones at the dump", "", true, false},
 		{"OOMs", "allocations that failed", "", true, false}, {"History", "how much of the past the file holds", "", false, false},
-		{"Rank from", "what the rank rests on", "", false, false}, {"File", "", "file-h", false, false},
+		{"Rank from", "what the rank rests on", "", false, false}, {"File", "", "", false, false},
 	}
 	order := rankOrder(r)
 	for _, i := range order[:min(len(order), maxRankRows)] {
 		x := &r.Rows[i]
-		label := html.name(x.Label)
+		label, name := html.name(x.Label), html.name(x.File)
 		marked := isUnusual(r, i)
 		if marked {
 			label += " *"
@@ -295,13 +297,19 @@ func rankTable(r *attribution.RankReport, html *texts) sortedTable {
 			peak("Peak requested", x.PeakRequested), peak("Peak reserved", x.PeakReserved),
 			sizeCell("End requested", x.End.Requested), sizeCell("End allocated", x.End.Allocated), sizeCell("End reserved", x.End.Reserved),
 			sizeCell("Split", x.End.InactiveSplit), countCell("OOMs", x.OOMs),
-			{Head: "History", Text: history}, {Head: "Rank from", Text: x.Basis.String()}, {Class: "file", Head: "File", Text: html.name(x.File)},
+			{Head: "History", Text: history}, {Head: "Rank from", Text: x.Basis.String()}, {Class: "name", Head: "File", Text: lastName(name), Exact: name},
 		}})
 	}
 	if more := len(order) - len(t.Rows); more > 0 {
 		t.More = plural(more, "further rank") + " are in the sums, not in this table: it holds the unusual ones, those at the ends and the first others."
 	}
 	return t
+}
+
+// lastName is a path without its folders.
+func lastName(path string) string {
+	_, base := splitPlace(path)
+	return base
 }
 
 // rankOrder is the order of rows in the table.
@@ -342,20 +350,16 @@ func rankLineTable(r *attribution.RankReport, html *texts) sortedTable {
 		t.Rows = append(t.Rows, sortedRow{false, []sortedCell{
 			sizeCell("Sum", l.Bytes), countCell("Ranks", l.Ranks), sizeCell("Least", l.Min), sizeCell("Median", l.Median), sizeCell("Most", l.Max),
 			sizeCell("Most − median", l.Max-l.Median), {Head: "Rank", Text: html.name(r.Rows[l.MaxRow].Label)}, {Head: "Category", Text: categoryText(l.Category.String())},
-			{Class: "file", Head: "Where", Text: html.name(where(&attribution.DiffRow{File: l.File, Line: l.Line}))}, {Class: "fn", Head: "Function", Text: html.name(l.Function)},
+			{Class: "file", Head: "Where", Text: html.name(rankPlace(l.File, l.Line))}, {Class: "fn", Head: "Function", Text: html.name(l.Function)},
 		}})
 	}
 	return t
 }
 
-// shortLine is a line in a few characters, for an axis.
-func shortLine(l *attribution.RankLine) string {
-	if l.File == "" {
-		return l.Function
+// rankPlace is a line's file and number; C++ code of an unknown file has none.
+func rankPlace(file string, line int32) string {
+	if file == "??" {
+		return ""
 	}
-	name := l.File[strings.LastIndexAny(l.File, `/\`)+1:]
-	if l.Line > 0 {
-		name += ":" + strconv.Itoa(int(l.Line))
-	}
-	return name
+	return where(&attribution.DiffRow{File: file, Line: line})
 }

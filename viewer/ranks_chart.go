@@ -228,7 +228,7 @@ func furthest(d *attribution.RankDifference, c *rankColumn) int {
 func differenceName(d *attribution.RankDifference) string {
 	switch d.Name {
 	case "line":
-		return shortLine(&d.Line)
+		return d.Line.ShortPlace()
 	case "peak_reserved_bytes", "reserved_bytes":
 		return "reserved, at most"
 	case "peak_requested_bytes", "requested_bytes":

@@ -55,7 +55,7 @@ func TestRanksPlain(t *testing.T) {
 	html, data := parts(t, renderRanks(t, fakeRanks(12, 1)))
 	for _, want := range []string{
 		"rank 6 limits the job", "484 MiB", "507,510,784 B", "&lt;b&gt;train&lt;/b&gt;.py:30", "&#43;64.0 MiB", // the outlier and its line
-		"run/rank11.pickle", "<svg", "a note\\x1b[31m", "ends &lt;early&gt;", "1 could not be read",
+		"rank11.pickle", "<svg", "a note\\x1b[31m", "ends &lt;early&gt;", "1 could not be read",
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)
