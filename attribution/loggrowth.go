@@ -136,7 +136,7 @@ type track struct {
 
 // run judges a track.
 func (t *track) run() LogRun {
-	r := LogRun{Rank: t.Rank, Device: t.Device, Process: t.Process, Restart: t.Run, Name: t.name, Notes: t.notes}
+	r := LogRun{Rank: t.Rank, Device: t.Device, Process: t.Process, Restart: t.Run, Name: t.name}
 	for _, l := range t.logs {
 		r.Files = append(r.Files, l.Name)
 	}
@@ -144,6 +144,7 @@ func (t *track) run() LogRun {
 		r.Capacity = round(t.capacity)
 	}
 	t.judge(&r)
+	r.Notes = t.notes
 	r.Outside = outsideMemory(t.curves)
 	if r.Outside != nil {
 		r.Notes = append(r.Notes, r.Outside.notes...)
@@ -162,7 +163,7 @@ func (t *track) run() LogRun {
 		r.Room = &room
 	}
 	r.Notes = append(r.Notes, unitNotes(r.Curves)...)
-	if len(r.Curves) > 0 && r.Curves[0].Judged && r.Curves[0].Metric == trainlog.DeviceUsed {
+	if len(r.Curves) > 0 && r.Curves[0].Judged && (r.Curves[0].Metric == trainlog.DeviceUsed || r.Curves[0].Metric == trainlog.DeviceFree) {
 		r.Notes = append(r.Notes, "what is in use on a GPU is that of all processes, and what PyTorch keeps for later use is part of it")
 	}
 	return r
@@ -198,18 +199,21 @@ func (t *track) judge(r *LogRun) {
 	}{{peak, &in.Peak}, {reserved, &in.Reserved}, {allocated, &in.Allocated}} {
 		if part.curve != nil {
 			part.curve.Judged = true
-			*part.into = part.curve.Series
+			*part.into = t.judgedSeries(part.curve)
 			in.Unit = part.curve.Unit
 		}
 	}
 	r.Growth = Judge(in)
+	if reserved != nil {
+		t.sayFree(reserved, &r.Growth)
+	}
 	for i := range t.curves {
-		switch c := &t.curves[i]; c {
-		case allocated:
+		switch c := &t.curves[i]; {
+		case c == allocated:
 			c.Trend = r.Growth.Allocated
-		case reserved:
+		case c == reserved && c.Metric != trainlog.DeviceFree:
 			c.Trend = r.Growth.Reserved
-		case peak:
+		case c == peak:
 			c.Trend = r.Growth.Peak
 		default:
 			c.Trend = Fit(c.Series)

@@ -235,3 +235,52 @@ func TestLogDevice(t *testing.T) {
 		t.Errorf("%+v", r.Runs)
 	}
 }
+
+// A sampler of the GPU runs before a program begins and after it ended; a tool may
+// print what is free. Neither hides the growth in between.
+func TestLogOfAGPU(t *testing.T) {
+	climb := func(i int) int { return 9000 + 100*i }
+	level := func(int) int { return 9000 }
+	samples := func(before int, of func(int) int, n, after int) (values []int) {
+		values = append(values, make([]int, before)...)
+		for i := range n {
+			values = append(values, of(i))
+		}
+		if after > 0 {
+			values = append(append(values, 5000, 700), make([]int, after)...)
+		}
+		return values
+	}
+	for _, c := range []struct {
+		name    string
+		column  string
+		values  []int
+		verdict GrowthVerdict
+		shape   Shape
+		slope   float64 // MiB a second
+		note    string
+	}{
+		{"climbs between idle times", "memory.used", samples(10, climb, 40, 12), Inconclusive, Monotonic, 100, "24 samples left out"},
+		{"level between idle times", "memory.used", samples(10, level, 40, 12), Steady, Flat, 0, "24 samples left out"},
+		{"two programs", "memory.used", append(samples(5, level, 20, 9), samples(0, climb, 30, 5)...), Inconclusive, Monotonic, 100, "at 2 times"},
+		{"climbs slowly", "memory.used", samples(0, func(i int) int { return 500 + i }, 40, 0), Inconclusive, Monotonic, 1, ""},
+		{"climbs slowly from next to nothing", "memory.used", samples(0, func(i int) int { return 1 + i }, 60, 0), Inconclusive, Monotonic, 1, ""},
+		{"less and less free", "memory.free", samples(0, func(i int) int { return 70000 - 300*i }, 40, 0), Inconclusive, Monotonic, 300, "without the size of the GPU"},
+		{"as much free", "memory.free", samples(0, level, 40, 0), Steady, Flat, 0, ""},
+		{"more and more free", "memory.free", samples(0, climb, 40, 0), Steady, Flat, 0, ""},
+		{"idle", "memory.used", samples(20, level, 0, 0), Steady, Flat, 0, ""},
+	} {
+		text := "timestamp, index, " + c.column + " [MiB]\n"
+		for i, v := range c.values {
+			text += fmt.Sprintf("%s, 0, %d MiB\n", stamp(1.8e9+int64(i)), v)
+		}
+		r := onlyRun(t, logText(t, "smi.csv", text))
+		g := r.Growth
+		if g.Verdict != c.verdict || g.Shape != c.shape || c.slope > 0 && math.Abs(g.Reserved.BytesPerStep/(1<<20)-c.slope) > 0.02*c.slope {
+			t.Errorf("%s: %v, %v, %s; want %v, %v, %.0f MiB a second", c.name, g.Verdict, g.Shape, g.Why, c.verdict, c.shape, c.slope)
+		}
+		if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, c.note) || c.note == "" && strings.Contains(notes, "left out") {
+			t.Errorf("%s: notes %q; want %q", c.name, notes, c.note)
+		}
+	}
+}

@@ -244,20 +244,42 @@ func curveName(c *attribution.LogCurve) string {
 	return strings.ReplaceAll(c.Metric.String(), "_", " ")
 }
 
-// changeOf is by how much a curve changes a step.
+// changeOf is by how much a curve changes a step, or in a few words what it does
+// without a trend.
 func changeOf(c *attribution.LogCurve) string {
 	t := &c.Trend
 	switch {
 	case t.Points+t.WarmUp < 2:
 		return "one value"
-	case t.Course == attribution.Settled:
-		return "rose, then level"
-	case !changes(t):
-		return "none"
-	case math.Abs(t.BytesPerStep) < 10:
+	case changes(t) && math.Abs(t.BytesPerStep) < 10:
 		return fmt.Sprintf("%+.2g B %s", t.BytesPerStep, perUnit(c.Unit))
+	case changes(t):
+		return units.Signed(whole(t.BytesPerStep)) + " " + perUnit(c.Unit)
+	case t.Shape == attribution.Periodic:
+		return "up and down"
+	case t.Course == attribution.Settled, t.WarmUp > 0 && t.End > c.First*(1+noticeable):
+		return "rose, then level"
+	case t.WarmUp > 0 && t.End < c.First*(1-noticeable):
+		return "fell, then level"
+	case t.Course == attribution.TooShort && t.Rises > 0:
+		return "rose " + timesText(t.Rises)
+	case c.High > c.Low*(1+noticeable):
+		return "up and down"
 	}
-	return units.Signed(whole(t.BytesPerStep)) + " " + perUnit(c.Unit)
+	return "none"
+}
+
+// noticeable is the part by which a curve must change for its row to say so.
+const noticeable = 0.01
+
+func timesText(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return plural(n, "time")
 }
 
 // perUnit is "a step" or "an epoch".
