@@ -3,6 +3,7 @@ package trainlog
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A seriesKey tells curves apart. Figures printed in another unit are another
@@ -44,7 +45,8 @@ func (r *reader) take(f *figure, own bool) {
 		r.total(source, f)
 		return
 	}
-	if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
+	if !f.isPossible() {
+		r.unreadable(r.current, "an impossible amount of memory")
 		return
 	}
 	t := r.steps()
@@ -67,6 +69,7 @@ func (r *reader) take(f *figure, own bool) {
 		r.latest.next = b
 	}
 	r.latest = b
+	t.used = true
 	b.take(f, t, own, r.now)
 }
 
@@ -130,6 +133,7 @@ func (r *reader) finish() *Log {
 			r.log.Forms = append(r.log.Forms, Form(f))
 		}
 	}
+	r.numberRuns()
 	for _, b := range r.order {
 		run, ok := b.tracker.number(b.Run)
 		if !ok {
@@ -247,6 +251,9 @@ func (r *reader) total(source Source, f *figure) {
 		base, assumed = f.program.base, false
 	}
 	bytes := f.value * math.Pow(base, float64(f.unit.Power))
+	if !(bytes > 0 && bytes < mostBytes) {
+		return
+	}
 	for i := range r.log.Totals {
 		if r.log.Totals[i].Source == source {
 			r.log.Totals[i] = Total{source, bytes, assumed}
@@ -259,7 +266,9 @@ func (r *reader) total(source Source, f *figure) {
 }
 
 // count keeps the value of a counter.
-func (r *reader) count(source Source, retries, ooms float64) {
+func (r *reader) count(retries, ooms float64) {
+	t, source := r.steps(), r.now.Source
+	source.Run = t.run
 	i, ok := r.counters[source]
 	if !ok {
 		if len(r.log.Counters) >= MaxSeries {
@@ -267,8 +276,9 @@ func (r *reader) count(source Source, retries, ooms float64) {
 		}
 		i = len(r.log.Counters)
 		r.counters[source] = i
-		r.log.Counters = append(r.log.Counters, Counters{Source: source, FirstRetries: whole(retries), FirstOOMs: whole(ooms)})
+		r.log.Counters = append(r.log.Counters, Counters{Source: source, FirstRetries: whole(retries), FirstOOMs: whole(ooms), tracker: t})
 	}
+	t.used = true
 	c := &r.log.Counters[i]
 	if !math.IsNaN(retries) {
 		c.Retries = whole(retries)
@@ -276,6 +286,27 @@ func (r *reader) count(source Source, retries, ooms float64) {
 	if !math.IsNaN(ooms) {
 		c.OOMs = whole(ooms)
 	}
+}
+
+// numberRuns gives failures and counters the numbers of the runs that they are of,
+// which only the end of the log tells, and joins the counters of each.
+func (r *reader) numberRuns() {
+	for i := range r.log.Failures {
+		f := &r.log.Failures[i]
+		f.Run, _ = f.tracker.number(f.Run)
+		f.tracker = nil
+	}
+	var joined []Counters
+	for _, c := range r.log.Counters {
+		c.Run, _ = c.tracker.number(c.Run)
+		c.tracker = nil
+		if i := slices.IndexFunc(joined, func(x Counters) bool { return x.Source == c.Source }); i >= 0 {
+			joined[i].Retries, joined[i].OOMs = max(joined[i].Retries, c.Retries), max(joined[i].OOMs, c.OOMs)
+			continue
+		}
+		joined = append(joined, c)
+	}
+	r.log.Counters = joined
 }
 
 // whole turns a count into an integer, 0 when there is none.

@@ -10,8 +10,21 @@ import (
 )
 
 // isDocument reports whether a file is JSON laid out over several lines, such as
-// trainer_state.json, and not one object a line.
-func isDocument(head string) bool {
+// trainer_state.json, and not one object a line, nor a log that begins with the
+// settings of the program.
+func isDocument(head string) bool { return beginsAsDocument(head) && isJSONOnly(head) }
+
+// isJSONOnly reports whether the start of a file is JSON as far as it goes.
+func isJSONOnly(head string) bool {
+	d := newDecoder(strings.NewReader(head))
+	for {
+		if err := d.SkipValue(); err != nil {
+			return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+	}
+}
+
+func beginsAsDocument(head string) bool {
 	first, _, more := strings.Cut(strings.TrimLeft(head, " \t\r\n"), "\n")
 	first = strings.TrimSpace(first)
 	switch {
@@ -29,7 +42,7 @@ func isDocument(head string) bool {
 // document reads JSON of any layout: each object in a list is an entry like a line
 // of a log, and so is the object that holds the list.
 func (r *reader) document(in io.Reader) error {
-	d := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := newDecoder(in)
 	for {
 		switch d.PeekKind() {
 		case '[':

@@ -45,6 +45,7 @@ func (r *reader) failure(line string) bool {
 		f.Reserved = f.Allocated + cached
 	}
 	if len(r.log.Failures) < MaxFailures {
+		f.tracker, t.used = t, true
 		r.log.Failures = append(r.log.Failures, f)
 	}
 	if !math.IsNaN(f.Total) {
@@ -61,7 +62,9 @@ func amountAfter(text, words string) float64 {
 	}
 	value, _, unit, _, ok := leadingAmount(text[at+len(words):])
 	if u, isUnit := parseUnit(unit, false); ok && isUnit {
-		return value * math.Pow(1024, float64(u.Power))
+		if bytes := value * math.Pow(1024, float64(u.Power)); bytes >= 0 && bytes < mostBytes {
+			return bytes
+		}
 	}
 	return math.NaN()
 }

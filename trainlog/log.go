@@ -38,6 +38,7 @@ const (
 	MaxSeries   = 512
 	MaxExamples = 3
 	MaxFailures = 16
+	maxNotes    = 16
 	maxLine     = 1 << 16 // bytes of a line that are looked at
 )
 
@@ -82,6 +83,8 @@ type Failure struct {
 	Allocated float64
 	Reserved  float64 // allocated and cached
 	Source
+
+	tracker *tracker // whose runs it is of, while the log is read
 }
 
 // Counters are numbers that only grow: how often the allocator freed its cache
@@ -90,6 +93,8 @@ type Counters struct {
 	Source
 	Retries, FirstRetries int64 // last and first value
 	OOMs, FirstOOMs       int64
+
+	tracker *tracker
 }
 
 // A Total is the memory size of a GPU that the file tells.

@@ -113,13 +113,13 @@ func (r *reader) members(list []member, rest string) {
 			ooms = m.value
 		case strings.Contains(last, "max_steps"): // "global_step/max_steps": "12/94"
 			step, of, _ := strings.Cut(m.text, "/")
-			if v, err := strconv.ParseFloat(step, 64); err == nil {
+			if v, err := strconv.ParseFloat(step, 64); err == nil && isStep(v) {
 				here.step, here.sure = v, stepWords["global_step"]
 				here.of, _ = strconv.ParseFloat(of, 64)
 			}
-		case last == "epoch" && !m.isText:
+		case last == "epoch" && !m.isText && isStep(m.value):
 			here.epoch = m.value
-		case stepWords[last] > here.sure && m.isCount && last != "batch":
+		case stepWords[last] > here.sure && m.isCount && isStep(m.value) && last != "batch":
 			here.step, here.sure = m.value, stepWords[last]
 		}
 		if t := memberTime(m); !math.IsNaN(t) {
@@ -141,9 +141,7 @@ func (r *reader) members(list []member, rest string) {
 		r.forms[JSONLines] = true
 	}
 	if !math.IsNaN(retries) || !math.IsNaN(ooms) {
-		source := r.now.Source
-		source.Run = r.steps().run
-		r.count(source, retries, ooms)
+		r.count(retries, ooms)
 	}
 }
 
@@ -265,12 +263,14 @@ func pythonToJSON(line string) string {
 				b.WriteString("true")
 			case "False":
 				b.WriteString("false")
-			case "None", "nan", "inf", "NaN":
+			case "None", "nan", "inf", "NaN", "Infinity":
 				b.WriteString("null")
 			default:
 				b.WriteString(name)
 			}
 			i = end
+		case c == '-' && strings.HasPrefix(line[i+1:], "inf"), c == '-' && strings.HasPrefix(line[i+1:], "Infinity"):
+			i++ // no number either
 		default:
 			b.WriteByte(c)
 			i++

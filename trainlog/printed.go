@@ -1,6 +1,9 @@
 package trainlog
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // A figure is an amount of memory on a line.
 type figure struct {
@@ -14,6 +17,16 @@ type figure struct {
 	device   int
 	sampled  bool    // it is from a table of GPUs
 	grain    float64 // bytes that a figure may be off by, beyond its digits
+}
+
+// mostBytes is more than any GPU has: 1 EiB. What is beyond it is damage, and would
+// not fit the integers of results.
+const mostBytes = 1 << 60
+
+// isPossible reports whether a figure can be an amount of memory.
+func (f *figure) isPossible() bool {
+	bytes := math.Abs(f.value) * math.Pow(1024, float64(f.unit.Power))
+	return bytes < mostBytes && (f.value >= 0 || f.metric == Change)
 }
 
 // A scanner finds the figures of a line. Its tokens are reused.
@@ -87,7 +100,7 @@ func (s *scanner) add(i int, l label, spelling string, unit Unit, hasUnit bool) 
 	if l.kind == onlyGPU && hasUnit {
 		l.kind = memory
 	}
-	if l.kind < memory || l.foreign || t.value < 0 && l.metric != Change {
+	if l.kind < memory || l.foreign {
 		return
 	}
 	if l.metric == Outside && !l.others && (s.program == nil || s.program.name != axolotl) {

@@ -28,8 +28,9 @@ type reader struct {
 	counters map[Source]int
 	forms    [numForms]bool
 
-	line int64
-	now  moment
+	line    int64
+	current string // its text, without what was put around it
+	now     moment
 }
 
 // A moment is what is known about the line being read besides its figures.
@@ -52,7 +53,7 @@ func newReader(o Options) *reader {
 type positioned interface{ ReadRaw() int64 }
 
 // read reads all lines. A line ends at a line feed or a carriage return, which
-// progress bars use. Of a longer one the start counts.
+// progress bars use.
 func (r *reader) read(in io.Reader, at positioned) error {
 	const every = 1 << 14 // lines between reports of progress
 	b := bufio.NewReaderSize(in, maxLine)
@@ -60,12 +61,10 @@ func (r *reader) read(in io.Reader, at positioned) error {
 		chunk, err := b.ReadSlice('\n')
 		if len(chunk) > 0 {
 			r.line++
-			r.segments(bytes.TrimSuffix(chunk, []byte("\n")))
-		}
-		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line, but for its progress bars
-			chunk, err = b.ReadSlice('\n')
-			if at := bytes.IndexByte(chunk, '\r'); at >= 0 {
-				r.segments(bytes.TrimSuffix(chunk[at+1:], []byte("\n")))
+			if errors.Is(err, bufio.ErrBufferFull) {
+				err = r.long(b, chunk)
+			} else {
+				r.segments(bytes.TrimSuffix(chunk, []byte("\n")))
 			}
 		}
 		if n%every == 0 && r.Progress != nil {
@@ -75,6 +74,25 @@ func (r *reader) read(in io.Reader, at positioned) error {
 			return nil
 		}
 		if err != nil {
+			return err
+		}
+	}
+}
+
+// long reads a line that is longer than a buffer, of which it is given the start.
+// Of each part that a carriage return ends the first maxLine bytes count.
+func (r *reader) long(b *bufio.Reader, chunk []byte) (err error) {
+	held := make([]byte, 0, maxLine)
+	for err = bufio.ErrBufferFull; ; chunk, err = b.ReadSlice('\n') {
+		for part := range bytes.SplitAfterSeq(bytes.TrimSuffix(chunk, []byte("\n")), []byte("\r")) {
+			held = append(held, part[:min(len(part), maxLine-len(held))]...)
+			if bytes.HasSuffix(part, []byte("\r")) {
+				r.segments(held)
+				held = held[:0]
+			}
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			r.segments(held)
 			return err
 		}
 	}
@@ -146,6 +164,7 @@ func (r *reader) unwrapped(line string) {
 		r.now.Rank = rankOf(line)
 		line = text
 	}
+	r.current = line
 	switch {
 	case line == "":
 	case line[0] == '{' && r.object(line):

@@ -99,8 +99,11 @@ func totalAfter(tokens []token, i int) (float64, bool) {
 
 // isCount reports whether a token is a whole number that can count steps.
 func isCount(t *token) bool {
-	return t.kind == number && t.digits == 0 && t.value >= 0 && t.value < 1e12
+	return t.kind == number && t.digits == 0 && isStep(t.value)
 }
+
+// isStep reports whether a number can be a step, an epoch or how many there are.
+func isStep(v float64) bool { return v >= 0 && v < 1e12 }
 
 // valueAt finds the number that the word at token i names. Between them may be
 // marks, and the name of the total: "global_step/max_steps': '12/94".

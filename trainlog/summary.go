@@ -76,9 +76,7 @@ func (r *reader) summaryCounters(cells []string) {
 		}
 	}
 	if !math.IsNaN(retries) || !math.IsNaN(ooms) {
-		source := r.now.Source
-		source.Run = r.steps().run
-		r.count(source, retries, ooms)
+		r.count(retries, ooms)
 	}
 }
 

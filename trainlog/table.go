@@ -70,13 +70,15 @@ func (r *reader) tableLine(line string) bool {
 		if r.table = headless(line); r.table == nil {
 			return false
 		}
-		r.log.Notes = append(r.log.Notes, r.table.guessed())
+		if note := r.table.guessed(); !slices.Contains(r.log.Notes, note) && len(r.log.Notes) < maxNotes {
+			r.log.Notes = append(r.log.Notes, note)
+		}
 	}
 	cells := r.table.split(line)
 	if len(cells) == len(r.table.columns) && r.row(cells, line) {
 		return true
 	}
-	if r.table.smi && len(cells) > 1 && len(cells) != len(r.table.columns) {
+	if r.table != nil && r.table.smi && len(cells) > 1 && len(cells) != len(r.table.columns) {
 		r.unreadable(line, fmt.Sprintf("a row of %d values in a table of %d columns", len(cells), len(r.table.columns)))
 		return true
 	}
@@ -260,11 +262,11 @@ func (r *reader) locate(c column, cell string, here *place) {
 	case rankColumn:
 		r.now.Rank = index(member{text: cell}, r.now.Rank)
 	case stepColumn:
-		if isNumber {
+		if isNumber && isStep(v) {
 			here.step, here.sure = v, stepWords["step"]
 		}
 	case epochColumn:
-		if isNumber {
+		if isNumber && isStep(v) {
 			here.epoch = v
 		}
 	}

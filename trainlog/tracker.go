@@ -21,7 +21,8 @@ type tracker struct {
 	firstEpoch  float64
 
 	before *tracker // before a restart that is not sure yet
-	stray  []int    // runs that were none
+	used   bool     // something was kept of what was read since then
+	stray  []int    // runs that were none, of those of which something was kept; ascending
 }
 
 func newTracker() *tracker {
@@ -111,26 +112,33 @@ func (t *tracker) arrive(step float64) {
 func (t *tracker) restart(step float64) {
 	if t.before == nil {
 		was := *t
-		t.before = &was
+		t.before, t.used = &was, false
 	}
 	t.top++
 	t.run = t.top
 	t.prior, t.last, t.offset = math.NaN(), step, 0
 }
 
-// resume goes back to the run before what looked like a restart.
+// resume goes back to the run before what looked like a restart, or several. If
+// those left nothing their numbers are given again, as such a loop may come by at
+// every step.
 func (t *tracker) resume() {
-	top, stray := t.top, append(t.stray, t.run)
-	*t = *t.before
-	t.top, t.stray = top, stray
+	was, top := t.before, t.top
+	if t.used {
+		for run := was.top + 1; run <= top; run++ {
+			was.stray = append(was.stray, run)
+		}
+		was.top = top
+	}
+	*t = *was
 }
 
-// number returns the place of a run among those that were runs.
+// number returns the place of a run among those that were runs. For another it is
+// that of the run in which it was.
 func (t *tracker) number(run int) (n int, ok bool) {
-	for i := range run {
-		if !slices.Contains(t.stray, i) {
-			n++
-		}
+	before, isStray := slices.BinarySearch(t.stray, run)
+	if isStray {
+		return max(run-before-1, 0), false
 	}
-	return n, !slices.Contains(t.stray, run)
+	return run - before, true
 }
