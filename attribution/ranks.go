@@ -58,7 +58,6 @@ type RankDelta struct {
 	Category    Category
 	Here, There int64 // bytes
 	Delta       int64
-	Counts      [2]int // allocations, here and there
 }
 
 // RankNumber is a number of all rows.
@@ -247,8 +246,8 @@ func (c *comparison) against(row, other int) ([]CategoryDelta, []RankDelta) {
 	}
 	var out []RankDelta
 	add := func(here, there RankLine, l RankLine) {
-		if here.Bytes != there.Bytes || here.Count != there.Count {
-			out = append(out, RankDelta{l.File, l.Line, l.Function, l.Category, here.Bytes, there.Bytes, here.Bytes - there.Bytes, [2]int{here.Count, there.Count}})
+		if here.Bytes != there.Bytes {
+			out = append(out, RankDelta{l.File, l.Line, l.Function, l.Category, here.Bytes, there.Bytes, here.Bytes - there.Bytes})
 		}
 	}
 	for _, l := range r.LinesOf(row) {

@@ -51,7 +51,7 @@ func (r *rankReader) collect(p *rankPlan) RankSet {
 
 // fail records a file that could not be read. What a folder holds besides
 // snapshots is skipped.
-func (r *rankReader) fail(set *RankSet, f RankFile, err error) {
+func (r *rankReader) fail(set *RankSet, f rankFile, err error) {
 	if !f.Source.Named && errors.Is(err, snapshot.ErrNotSnapshot) {
 		set.Skipped["a pickle that is no snapshot"]++
 		return

@@ -1,9 +1,7 @@
 package attribution
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -13,8 +11,8 @@ import (
 // ErrNoRankMoment is wrapped by the error for a moment that no file is named after.
 var ErrNoRankMoment = errors.New("no snapshot is named so")
 
-// A RankFile is a file and whose it is, as far as its name says.
-type RankFile struct {
+// A rankFile is a file and whose it is, as far as its name says.
+type rankFile struct {
 	Source RankSource
 	ID     RankID
 	Basis  RankBasis // RankUnknown until it is read when its name does not say
@@ -25,8 +23,8 @@ type RankFile struct {
 
 // A rankPlan says which files to compare.
 type rankPlan struct {
-	files   []RankFile // of the chosen moment, by rank
-	all     []RankFile
+	files   []rankFile // of the chosen moment, by rank
+	all     []rankFile
 	moments []RankMoment // in order of the run, as far as names tell
 	chosen  int          // index into moments; −1 when files of several are read
 	tells   []bool       // of each moment: its name speaks of progress
@@ -46,7 +44,7 @@ func planRanks(sources []RankSource, o planOptions) (rankPlan, error) {
 	p := rankPlan{chosen: -1}
 	for i, path := range relativePaths(sources) {
 		n := readName(path)
-		f := RankFile{Source: sources[i], ID: n.id, name: n}
+		f := rankFile{Source: sources[i], ID: n.id, name: n}
 		if n.id.known() {
 			f.Basis = RankByName
 		}
@@ -101,12 +99,12 @@ func relativePaths(sources []RankSource) []string {
 
 // dropSettings removes coordinates that are the same in all names: those are
 // sizes (tp2_pp4_rank3) or tell nothing.
-func dropSettings(files []RankFile) {
+func dropSettings(files []rankFile) {
 	if len(files) < 2 {
 		return
 	}
 	for _, a := range slices.Clone(files[0].ID.Axes) {
-		if slices.ContainsFunc(files, func(f RankFile) bool { return f.ID.axis(a.Name) != a.Index }) {
+		if slices.ContainsFunc(files, func(f rankFile) bool { return f.ID.axis(a.Name) != a.Index }) {
 			continue
 		}
 		for i := range files {
@@ -122,8 +120,8 @@ func dropSettings(files []RankFile) {
 // numberRanks takes a number that no word explains for the rank, when no name
 // says a rank: the last one in which names differ, if it runs from 0 or 1 on
 // without many gaps and the files that differ in nothing else have different ones.
-func numberRanks(files []RankFile) {
-	if len(files) < 2 || slices.ContainsFunc(files, func(f RankFile) bool { return f.ID.known() }) {
+func numberRanks(files []rankFile) {
+	if len(files) < 2 || slices.ContainsFunc(files, func(f rankFile) bool { return f.ID.known() }) {
 		return
 	}
 	shapes := map[string][]int{}
@@ -153,7 +151,7 @@ func shapeOf(n *rankName) string {
 }
 
 // countsRanks reports whether the k-th bare number of some files numbers ranks.
-func countsRanks(files []RankFile, members []int, k int) bool {
+func countsRanks(files []rankFile, members []int, k int) bool {
 	values, seen := map[int]bool{}, map[string]bool{}
 	lowest, highest := files[members[0]].name.number(k), 0
 	for _, i := range members {
@@ -172,7 +170,7 @@ func countsRanks(files []RankFile, members []int, k int) bool {
 
 func (n *rankName) number(k int) int { return n.rest[n.bare[k]].num }
 
-func (f *RankFile) takeNumber(k int) {
+func (f *rankFile) takeNumber(k int) {
 	at := f.name.bare[k]
 	f.ID = noRank
 	f.ID.Rank, f.Basis = f.name.number(k), RankByNumber
@@ -183,7 +181,7 @@ func (f *RankFile) takeNumber(k int) {
 // number does, such as its machine or process: a word that all files of the
 // ranks that have it hold, and those of other ranks do not. Words that speak of
 // the progress of the run stay.
-func dropAttributes(files []RankFile) {
+func dropAttributes(files []rankFile) {
 	perRank := map[string]int{}            // files
 	holding := map[string]map[string]int{} // files that hold a word, by word and rank
 	for _, f := range files {
@@ -234,74 +232,9 @@ func (n *rankName) words() map[string]bool {
 	return out
 }
 
-// findMoments groups files by what of their names does not say the rank.
-func (p *rankPlan) findMoments() {
-	byKey := map[string]int{}
-	var rests [][]nameToken
-	for i := range p.all {
-		f := &p.all[i]
-		key := f.name.key()
-		m, known := byKey[key]
-		if !known {
-			m = len(rests)
-			byKey[key] = m
-			rests = append(rests, f.name.rest)
-		}
-		f.moment = m
-	}
-	order := make([]int, len(rests))
-	for i := range order {
-		order[i] = i
-	}
-	short := differences(rests)
-	slices.SortFunc(order, func(a, b int) int { return compareMoments(orderOf(rests[a]), orderOf(rests[b])) })
-	place := make([]int, len(rests))
-	for to, from := range order {
-		place[from] = to
-		m := RankMoment{Name: joinTokens(short[from])}
-		if len(rests) == 1 {
-			m.Name = ""
-		}
-		p.moments = append(p.moments, m)
-		p.tells = append(p.tells, tellsMoment(short[from]))
-	}
-	for i := range p.all {
-		p.all[i].moment = place[p.all[i].moment]
-	}
-	p.countRanks()
-}
-
-func (p *rankPlan) countRanks() {
-	ranks := make([]map[string]bool, len(p.moments))
-	for _, f := range p.all {
-		if ranks[f.moment] == nil {
-			ranks[f.moment] = map[string]bool{}
-		}
-		id := f.ID.String()
-		if !f.ID.known() {
-			id = f.Source.Path
-		}
-		ranks[f.moment][id] = true
-	}
-	for i := range p.moments {
-		p.moments[i].Ranks = len(ranks[i])
-	}
-}
-
-// momentsAreNodes makes machines of what seemed to be moments.
-func (p *rankPlan) momentsAreNodes() {
-	for i := range p.all {
-		f := &p.all[i]
-		f.ID.Node = strings.Trim(p.moments[f.moment].Name+" "+f.ID.Node, " ")
-		f.moment = 0
-	}
-	p.moments, p.tells = []RankMoment{{}}, []bool{true}
-	p.countRanks()
-}
-
 // localRanks recognises ranks that are numbers on a machine, or within a
 // coordinate: the same number occurs on several at one moment.
-func localRanks(files []RankFile) {
+func localRanks(files []rankFile) {
 	type place struct {
 		moment, rank int
 	}
@@ -330,125 +263,4 @@ func localRanks(files []RankFile) {
 			id.Rank = -1
 		}
 	}
-}
-
-// choose takes the files of one moment: the one asked for, or of those that
-// most ranks have the last.
-func (p *rankPlan) choose(at string) error {
-	p.countRanks()
-	named := slices.ContainsFunc(p.all, func(f RankFile) bool { return f.ID.known() })
-	switch {
-	case at != "":
-		m, err := p.named(at)
-		if err != nil {
-			return err
-		}
-		p.chosen = m
-	case !named && slices.Contains(p.tells, false) && len(p.moments) > 1:
-		p.take(func(RankFile) bool { return true }) // the names may tell machines apart, which only reading shows
-		return nil
-	default:
-		p.chosen = 0
-		for i, m := range p.moments {
-			if m.Ranks >= p.moments[p.chosen].Ranks {
-				p.chosen = i
-			}
-		}
-	}
-	p.take(func(f RankFile) bool {
-		if named && !f.ID.known() && !f.Source.Named {
-			p.unnamed = append(p.unnamed, f.Source.Path)
-			return false
-		}
-		return f.moment == p.chosen
-	})
-	return nil
-}
-
-// named finds the moment that a text names: as a whole, or as the only one that
-// it is part of.
-func (p *rankPlan) named(at string) (int, error) {
-	var parts []int
-	for i, m := range p.moments {
-		if strings.EqualFold(m.Name, at) {
-			return i, nil
-		}
-		if strings.Contains(strings.ToLower(m.Name), strings.ToLower(at)) {
-			parts = append(parts, i)
-		}
-	}
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	if len(parts) > 1 {
-		return 0, fmt.Errorf("%q is part of %s: write one of these in full", at, p.momentNames(parts))
-	}
-	every := make([]int, len(p.moments))
-	for i := range every {
-		every[i] = i
-	}
-	return 0, fmt.Errorf("%q: %w; there are %s", at, ErrNoRankMoment, p.momentNames(every))
-}
-
-// momentNames lists moments for a message.
-func (p *rankPlan) momentNames(list []int) string {
-	const most = 12
-	var names []string
-	for i, m := range list {
-		if i == most {
-			names = append(names, fmt.Sprintf("%d more", len(list)-most))
-			break
-		}
-		if name := p.moments[m].Name; name != "" {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return "no names to choose from"
-	}
-	return strings.Join(names, ", ")
-}
-
-// take takes files; of several of one rank at one moment the last, by the times
-// in their names.
-func (p *rankPlan) take(keep func(RankFile) bool) {
-	last := map[string]int{}
-	for _, f := range p.all {
-		if !keep(f) {
-			continue
-		}
-		if !f.ID.known() {
-			p.files = append(p.files, f)
-			continue
-		}
-		id := f.ID.String()
-		i, again := last[id]
-		if !again {
-			last[id] = len(p.files)
-			p.files = append(p.files, f)
-			continue
-		}
-		p.older++
-		if old := &p.files[i]; cmp.Or(compareNatural(f.name.time, old.name.time), compareNatural(f.Source.Path, old.Source.Path)) > 0 {
-			*old = f
-		}
-	}
-	slices.SortStableFunc(p.files, func(a, b RankFile) int {
-		return cmp.Or(compareRankIDs(a.ID, b.ID), compareNatural(a.Source.Path, b.Source.Path))
-	})
-}
-
-// probe is a file by which reading tells whether moments are machines: of the
-// first rank that was chosen, at another moment. It returns false when the
-// names leave no doubt.
-func (p *rankPlan) probe() (RankFile, bool) {
-	if p.chosen < 0 || p.tells[p.chosen] || len(p.files) == 0 {
-		return RankFile{}, false
-	}
-	for _, f := range p.all {
-		if f.moment != p.chosen && !p.tells[f.moment] && f.ID.known() && f.ID.String() == p.files[0].ID.String() {
-			return f, true
-		}
-	}
-	return RankFile{}, false
 }

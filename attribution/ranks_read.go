@@ -104,7 +104,7 @@ var firstRates = map[string]float64{"": 1, "gzip": 14, "zstd": 32}
 const otherRate = 20
 
 // read reads the files that were not read before.
-func (r *rankReader) read(ctx context.Context, files []RankFile) error {
+func (r *rankReader) read(ctx context.Context, files []rankFile) error {
 	if r.done == nil {
 		r.done = map[string]rankResult{}
 	}
@@ -112,7 +112,7 @@ func (r *rankReader) read(ctx context.Context, files []RankFile) error {
 	if bound <= 0 {
 		bound = 1 << 60
 	}
-	files = slices.DeleteFunc(slices.Clone(files), func(f RankFile) bool { _, known := r.done[f.Source.Path]; return known })
+	files = slices.DeleteFunc(slices.Clone(files), func(f rankFile) bool { _, known := r.done[f.Source.Path]; return known })
 	for _, f := range files {
 		r.progress[1] += f.Source.Size
 	}
@@ -220,7 +220,7 @@ func (r *rankReader) reconsider(ctx context.Context, p rankPlan, sources []RankS
 	if !doubt {
 		return p, nil
 	}
-	if err := r.read(ctx, []RankFile{other}); err != nil {
+	if err := r.read(ctx, []rankFile{other}); err != nil {
 		return p, err
 	}
 	a, b := r.done[p.files[0].Source.Path], r.done[other.Source.Path]
@@ -245,7 +245,7 @@ func (r *rankReader) reconsider(ctx context.Context, p rankPlan, sources []RankS
 
 // oneProcess reports whether numbers that were taken for ranks are not: two of
 // the files prove to be of one process.
-func (r *rankReader) oneProcess(files []RankFile) bool {
+func (r *rankReader) oneProcess(files []rankFile) bool {
 	seen := map[processMark]bool{}
 	for _, f := range files {
 		if f.Basis != RankByNumber {
