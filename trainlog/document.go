@@ -64,8 +64,11 @@ func (r *reader) document(in io.Reader) error {
 }
 
 func documentError(d *jsontext.Decoder, err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("the file ends within the JSON")
+	case errors.Is(err, errLongText):
+		err = errLongText
 	}
 	return fmt.Errorf("%w, at byte %d", err, d.InputOffset())
 }

@@ -119,7 +119,7 @@ func TestLongTextInJSON(t *testing.T) {
 		"text":   io.MultiReader(strings.NewReader("{\"allocated_bytes.all.current\": 1024,\n \"a\": \""), io.LimitReader(endless('a'), 1<<32)),
 		"number": io.MultiReader(strings.NewReader("{\"allocated_bytes.all.current\": 1024,\n \"a\": "), io.LimitReader(endless('7'), 1<<32)),
 		"space":  io.MultiReader(strings.NewReader("{\"allocated_bytes.all.current\": 1024,\n \"a\": "), io.LimitReader(endless(' '), 1<<32)),
-		"name":   io.MultiReader(strings.NewReader("{\"allocated_bytes.all.current\": 1024,\n \"a\": "), io.LimitReader(endless('N'), 1<<26)),
+		"name":   io.MultiReader(strings.NewReader("{\"allocated_bytes.all.current\": 1024,\n \"a\": "), io.LimitReader(endless('N'), 1<<22)),
 	} {
 		if _, err := Read(in, Options{Name: "x"}); err == nil {
 			t.Errorf("%s: %.300v", what, err)

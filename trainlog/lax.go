@@ -12,6 +12,8 @@ import (
 // of it, and no log has one near that.
 const mostText = 16 << 20
 
+var errLongText = fmt.Errorf("a text or number of more than %d MiB", mostText>>20)
+
 // newDecoder reads JSON as Python writes it.
 func newDecoder(in io.Reader) *jsontext.Decoder {
 	lax := &laxReader{in: in}
@@ -44,7 +46,7 @@ func (r *laxReader) Read(p []byte) (int, error) {
 			return 0, r.err
 		}
 		if r.read-r.done() > mostText {
-			return 0, fmt.Errorf("a text or number of more than %d MiB", mostText>>20)
+			return 0, errLongText
 		}
 		n, err := r.in.Read(r.buf[:])
 		r.read += int64(n)

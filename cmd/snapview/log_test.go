@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"reflect"
 	"strings"
@@ -41,6 +42,8 @@ func TestSparkline(t *testing.T) {
 		{"a column shows its highest", []float64{0, 1, 2, 3}, []float64{0, 8, 0, 0}, 2, "█▁"},
 		{"zeros", []float64{0, 1}, []float64{0, 0}, 2, "▁▁"},
 		{"none", nil, nil, 5, ""},
+		{"steps as far apart as numbers go", []float64{-math.MaxFloat64, 0, math.MaxFloat64}, []float64{0, 4, 8}, 4, "▁▁▅█"},
+		{"no number", []float64{0, 1, 2}, []float64{0, math.Inf(1), math.NaN()}, 3, "▁▁▁"},
 		{"no room", []float64{0}, []float64{1}, 0, ""},
 	} {
 		if got := sparkline(c.steps, c.values, c.width); got != c.want {

@@ -22,12 +22,12 @@ func sparkline(steps, values []float64, width int) string {
 	for i := range columns {
 		columns[i] = math.NaN()
 	}
-	first, span := steps[0], steps[len(steps)-1]-steps[0]
+	first, span := steps[0]/2, steps[len(steps)-1]/2-steps[0]/2 // halves, as the whole may be more than a number holds
 	low, high := values[0], values[0]
 	for i, v := range values {
 		c := 0
 		if span > 0 {
-			c = min(int((steps[i]-first)/span*float64(width)), width-1)
+			c = min(max(int((steps[i]/2-first)/span*float64(width)), 0), width-1)
 		}
 		if !(columns[c] >= v) {
 			columns[c] = v
