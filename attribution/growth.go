@@ -48,7 +48,7 @@ func (c Course) String() string { return courseNames[c] }
 
 // A Series is a number of bytes over steps.
 type Series struct {
-	Name  string    // "allocated", "reserved", "peak", …
+	Name  string    // "allocated" or "requested", "reserved", "peak", …
 	Steps []float64 // ascending; steps, snapshots or seconds
 	Bytes []float64 // as many
 

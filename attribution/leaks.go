@@ -50,7 +50,7 @@ type Hint struct {
 // each time.
 type Epoch struct {
 	Steps    int
-	Bytes    int64  // growth from one to the next, at the same point
+	Bytes    int64  // growth over so many steps, at the slope
 	Evidence string // what it rests on
 }
 
@@ -62,12 +62,13 @@ type LeakReport struct {
 	Suspects []Suspect // most bytes per step first
 	Hints    []Hint
 	Epoch    *Epoch   // nil when the history shows none
-	Curves   []Series // allocated, reserved and peak, for drawing; Growth has their trends
+	Curves   []Series // requested, reserved and peak, for drawing; Growth has their trends
 	Notes    []string // what the answer rests on and what is missing, one sentence each
 
 	// Of several snapshots.
 	Files            []FileGrowth
-	StepsPerSnapshot int // training steps from one to the next; 0 when not known or not constant
+	StepsPerSnapshot int     // training steps from one to the next; 0 when not known or not constant
+	BytesPerStep     float64 // growth a training step: as the history within a file shows it, else from file to file; 0 when not known
 }
 
 // Rounds are the repetitions at whose ends memory was compared.

@@ -85,9 +85,9 @@ func (a *across) follow() {
 					a.kept[last.lines[y.line].place] += x.size
 				}
 			})
-			if len(old) == 0 && len(before.alive) > 0 && len(f.alive) > 0 {
+			if why := f.strangeTo(before, len(old)); why != "" {
 				a.strange = true
-				a.note(fmt.Sprintf("%s and %s share no allocation: they look like different runs, and what differs is no growth", before.Name, f.Name))
+				a.note(fmt.Sprintf("%s and %s %s: they look like different runs, and what differs is no growth", before.Name, f.Name, why))
 			}
 		}
 		a.report.Files = append(a.report.Files, row)

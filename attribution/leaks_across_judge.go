@@ -11,7 +11,7 @@ import (
 // histories show together.
 func (a *across) judge() {
 	in := GrowthInput{
-		Allocated: a.series("allocated", func(f *LeakFile) int64 { return f.end.requested }),
+		Allocated: a.series("requested", func(f *LeakFile) int64 { return f.end.requested }),
 		Reserved:  a.series("reserved", func(f *LeakFile) int64 { return f.end.reserved }),
 		Peak:      a.series("peak", func(f *LeakFile) int64 { return f.end.peak }),
 		Unit:      "snapshot",
@@ -40,6 +40,19 @@ func (a *across) judge() {
 	if a.report.Growth.Verdict == Leak || a.report.Growth.Verdict == Inconclusive && !a.strange && sameMoment {
 		a.report.Suspects = a.suspects
 	}
+	a.report.BytesPerStep = a.perTrainingStep()
+}
+
+// perTrainingStep prefers a history, which sees each step, to the files.
+func (a *across) perTrainingStep() float64 {
+	g, inside := &a.report.Growth, &a.within.Growth
+	switch {
+	case g.Verdict == Leak && inside.Verdict == Leak && inside.Unit == "step":
+		return inside.BytesPerStep
+	case a.report.StepsPerSnapshot > 0:
+		return g.BytesPerStep / float64(a.report.StepsPerSnapshot)
+	}
+	return 0
 }
 
 func (a *across) undecided(why, need string) {
@@ -100,13 +113,21 @@ func (a *across) leakWithin(sameMoment bool) {
 	if g.Allocated.Course == Climbing {
 		g.Shape = g.Allocated.Shape
 	}
-	what := "what tensors hold grows"
-	if !sameMoment && len(a.suspects) > 0 {
+	what, by := "what tensors hold grows", sizeText(g.BytesPerStep)+" from one snapshot to the next"
+	switch {
+	case !sameMoment && len(a.suspects) > 0:
 		what = "the lines below hold more"
 		g.BytesPerStep, g.Low, g.High = a.sumOfSuspects()
+		by = sizeText(g.BytesPerStep) + " from one snapshot to the next"
+	case sizeText(g.Low) != sizeText(g.High): // not by the same each time
+		by = sizeText(g.Allocated.Grown) + " over " + g.Allocated.over(g.Unit)
 	}
-	g.Why = fmt.Sprintf("%s by %s from one snapshot to the next; within %s it climbs by %s %s (%s) over %s",
-		what, sizeText(g.BytesPerStep), a.inFile, sizeText(inside.BytesPerStep), per(inside.Unit), inside.Interval(), inside.Allocated.over(inside.Unit))
+	g.Why = fmt.Sprintf("%s by %s; within %s it climbs by %s %s (%s)",
+		what, by, a.inFile, sizeText(inside.BytesPerStep), per(inside.Unit), inside.Interval())
+	if inside.Allocated.WarmUp >= fewest {
+		g.Why += fmt.Sprintf(" from %s %.6g on", inside.Unit, inside.Allocated.First)
+	}
+	g.Why += " over " + inside.Allocated.over(inside.Unit)
 	if n := len(a.files); n < fewest {
 		a.note(fmt.Sprintf("%d snapshots alone are a difference of %s, not a trend; that it is one rests on the history within %s",
 			n, units.Signed(a.files[n-1].end.requested-a.files[0].end.requested), a.inFile))
@@ -171,7 +192,7 @@ func (a *across) withinOnly() {
 	for i := range kept {
 		for _, s := range a.within.Suspects {
 			if s.File == kept[i].File && s.Line == kept[i].Line && s.Function == kept[i].Function {
-				kept[i].Category = s.Category
+				kept[i].Category, kept[i].Stack, kept[i].Frames = s.Category, s.Stack, s.Frames
 			}
 		}
 	}

@@ -77,8 +77,7 @@ func commonRates(before, after *LeakReport) (x, y rate, unit string, ok bool) {
 		case r.Growth.Unit == "step":
 			return rate{r.Growth.BytesPerStep, 1}, true
 		case r.StepsPerSnapshot > 0:
-			f := 1 / float64(r.StepsPerSnapshot)
-			return rate{f * r.Growth.BytesPerStep, f}, true
+			return rate{r.BytesPerStep, 1 / float64(r.StepsPerSnapshot)}, true
 		}
 		return rate{r.Growth.BytesPerStep, 1}, false
 	}

@@ -2,7 +2,6 @@ package attribution
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sort"
 
@@ -23,7 +22,7 @@ func (p *growthPart) findEpoch() *Epoch {
 	for _, look := range []func() (after []int, evidence string){p.snapshotsTaken, p.validations, p.pauses} {
 		after, evidence := look()
 		if steps := regular(after, len(p.events)); steps > 0 {
-			return &Epoch{Steps: steps, Bytes: p.grownPer(steps), Evidence: fmt.Sprintf(evidence, steps)}
+			return &Epoch{Steps: steps, Bytes: round(p.growth.BytesPerStep * float64(steps)), Evidence: fmt.Sprintf(evidence, steps)}
 		}
 	}
 	return nil
@@ -46,16 +45,6 @@ func regular(after []int, n int) int {
 		}
 	}
 	return k
-}
-
-// grownPer is the median growth over so many steps.
-func (p *growthPart) grownPer(steps int) int64 {
-	var by []float64
-	from := min(p.growth.Allocated.WarmUp, max(0, len(p.requested)-1-steps))
-	for i := len(p.requested) - 1; i-steps >= from; i -= steps {
-		by = append(by, p.requested[i]-p.requested[i-steps])
-	}
-	return int64(math.Round(medianOf(by)))
 }
 
 // stepsBefore returns how many steps have ended at an event.

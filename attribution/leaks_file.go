@@ -168,6 +168,19 @@ func (f *LeakFile) covers(earlier *LeakFile) bool {
 	return f.history == snapshot.HistoryComplete || f.first > 0 && earlier.last > 0 && f.first <= earlier.last
 }
 
+// strangeTo says what tells that a file is of another run than one before it, with
+// which it shares some allocations; "" when nothing does.
+func (f *LeakFile) strangeTo(before *LeakFile, shared int) string {
+	complete := f.history == snapshot.HistoryComplete && before.history == snapshot.HistoryComplete
+	switch {
+	case shared == 0 && len(before.alive) > 0 && len(f.alive) > 0:
+		return "share no allocation"
+	case complete && f.first > 0 && before.first > 0 && abs(f.first-before.first) > clockDrift:
+		return "have whole histories that begin at different times"
+	}
+	return ""
+}
+
 // stepsSince is how many training steps ended in f after an earlier file; 0
 // when the history does not say.
 func (f *LeakFile) stepsSince(earlier *LeakFile) int {

@@ -127,8 +127,8 @@ func (p *growthPart) keptSet() (k keptSet) {
 	for _, l := range p.keeping {
 		k.lines++
 		for _, s := range l.held {
-			if s.first == 0 || int(s.last) < n || int(s.first) == n-1 {
-				continue
+			if int(s.first) <= p.growth.Allocated.WarmUp || int(s.last) < n || int(s.first) == n-1 {
+				continue // older than the growth, given back, or too young to tell
 			}
 			k.count++
 			k.bytes += s.bytes

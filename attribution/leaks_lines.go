@@ -130,7 +130,7 @@ func (p *growthPart) findSuspects() {
 		case Climbing:
 			p.accuse(l, kept, t)
 		case Settled, Level:
-			p.fill(l, kept)
+			p.fill(l, kept, curves.held)
 		}
 	}
 }
@@ -141,8 +141,9 @@ func (p *growthPart) accuse(l *heldLine, curve Series, t Trend) {
 	p.keeping = append(p.keeping, l)
 }
 
-// fill notes a line that grew noticeably and stopped; curve is what it kept.
-func (p *growthPart) fill(l *heldLine, curve Series) {
+// fill notes a line that grew noticeably and stopped; curve is what it kept, held
+// all it had.
+func (p *growthPart) fill(l *heldLine, curve Series, held []float64) {
 	y := curve.Bytes
 	end := y[len(y)-1]
 	if category := p.categoryOf(l.keptSince(len(p.events))); isModel(category) || end-y[0] < 0.01*p.growth.Allocated.End {
@@ -153,7 +154,7 @@ func (p *growthPart) fill(l *heldLine, curve Series) {
 	if slices.Min(y[full:]) < end-slack || slices.Max(y) > end+slack {
 		return // emptied since
 	}
-	p.filled = append(p.filled, filledLine{l.place, end, curve.Steps[full]})
+	p.filled = append(p.filled, filledLine{l.place, slices.Min(held[len(held)-len(y)+full:]), curve.Steps[full]})
 }
 
 // A filledLine grew up to a step and stopped.

@@ -46,9 +46,9 @@ func newGrowthPart(c *Classification, r rounds) *growthPart {
 // input are the curves to judge. The first peak is that of all that came before
 // the first round, too.
 func (p *growthPart) input() GrowthInput {
-	in := GrowthInput{Allocated: p.series("allocated", p.requested), Reserved: p.series("reserved", p.reserved), Unit: p.unit}
+	in := GrowthInput{Allocated: p.series("requested", p.requested), Reserved: p.series("reserved", p.reserved), Unit: p.unit}
 	if p.floor {
-		in.Allocated = p.series("allocated", p.least)
+		in.Allocated = p.series("requested", p.least)
 	}
 	if len(p.events) > 1 {
 		in.Peak = Series{Name: "peak", Steps: p.numbers[1:], Bytes: p.peak[1:]}

@@ -19,11 +19,14 @@ func LeakSection(r *attribution.LeakReport) GrowthSection {
 		s.Figures = append(s.Figures, Fact{"An epoch", units.Signed(e.Bytes), "of " + plural(e.Steps, "step")})
 		s.Notes = append(s.Notes, fmt.Sprintf("an epoch is %s: %s", plural(e.Steps, "step"), e.Evidence))
 	}
-	if n := r.StepsPerSnapshot; n > 0 && r.Growth.Unit == "snapshot" && r.Growth.BytesPerStep != 0 {
-		s.Figures = append(s.Figures, Fact{"A training step", slopeText(r.Growth.BytesPerStep / float64(n)), plural(n, "step") + " a snapshot"})
+	if n := r.StepsPerSnapshot; n > 0 && r.BytesPerStep != 0 {
+		s.Figures = append(s.Figures, Fact{"A training step", slopeText(r.BytesPerStep), plural(n, "step") + " a snapshot"})
 	}
 	if len(r.Files) > 1 {
 		s.Tables = append(s.Tables, filesTable(r.Files))
+	}
+	if len(r.Curves) > 0 {
+		s.Notes = append(s.Notes, "requested bytes are what tensors asked for, without the allocator's rounding; the peak is one of requested bytes")
 	}
 	s.Notes = append(s.Notes, r.Notes...)
 	return s
@@ -51,7 +54,7 @@ func filesTable(files []attribution.FileGrowth) PlainTable {
 // leakCurve joins a curve with its trend.
 func leakCurve(s attribution.Series, g *attribution.Growth) GrowthCurve {
 	switch s.Name {
-	case "allocated":
+	case "requested", "allocated":
 		return GrowthCurve{Series: s, Trend: g.Allocated, Judged: true}
 	case "reserved":
 		return GrowthCurve{Series: s, Trend: g.Reserved, Judged: true}
@@ -80,7 +83,7 @@ func LeakChangeSection(c *attribution.LeakChange, before, after *attribution.Lea
 // report's snapshots are a known number of steps apart. It is empty when there
 // is no way from one to the other.
 func heldCurve(r *attribution.LeakReport, unit string) GrowthCurve {
-	i := slices.IndexFunc(r.Curves, func(s attribution.Series) bool { return s.Name == "allocated" })
+	i := slices.IndexFunc(r.Curves, func(s attribution.Series) bool { return s.Name == "requested" })
 	if i < 0 {
 		return GrowthCurve{}
 	}

@@ -190,9 +190,9 @@ func TestNearAxis(t *testing.T) {
 
 // A comparison of snapshots with steps is drawn over steps.
 func TestLeakChangeUnits(t *testing.T) {
-	before := attribution.LeakReport{StepsPerSnapshot: 50, Curves: []attribution.Series{overSteps("allocated", 6, 1, func(i int) float64 { return float64(i) * 5000 })}}
+	before := attribution.LeakReport{StepsPerSnapshot: 50, BytesPerStep: 100, Curves: []attribution.Series{overSteps("requested", 6, 1, func(i int) float64 { return float64(i) * 5000 })}}
 	before.Growth = attribution.Judge(attribution.GrowthInput{Allocated: before.Curves[0], Unit: "snapshot"})
-	after := attribution.LeakReport{Curves: []attribution.Series{overSteps("allocated", 300, 1, func(int) float64 { return 7000 })}}
+	after := attribution.LeakReport{Curves: []attribution.Series{overSteps("requested", 300, 1, func(int) float64 { return 7000 })}}
 	after.Growth = attribution.Judge(attribution.GrowthInput{Allocated: after.Curves[0]})
 	change := attribution.CompareLeaks(&before, &after)
 	c := LeakChangeSection(&change, &before, &after)
@@ -205,7 +205,7 @@ func TestLeakChangeUnits(t *testing.T) {
 	if before.Curves[0].Steps[5] != 5 {
 		t.Error("drawing changed the report")
 	}
-	before.StepsPerSnapshot = 0
+	before.StepsPerSnapshot, before.BytesPerStep = 0, 0
 	change = attribution.CompareLeaks(&before, &after)
 	if c := LeakChangeSection(&change, &before, &after); len(c.Before.Series.Steps) != 0 || c.Badge != "Unclear" {
 		t.Errorf("without a way from one to the other: %q, %+v", c.Badge, c.Before)

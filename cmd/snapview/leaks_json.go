@@ -149,9 +149,8 @@ func newLeaksReport(r *attribution.LeakReport, o *options) leaksReport {
 	if r.Epoch != nil {
 		out.Epoch = &leaksEpoch{r.Epoch.Steps, r.Epoch.Bytes, r.Epoch.Evidence}
 	}
-	if r.StepsPerSnapshot > 0 {
-		v := g.BytesPerStep / float64(r.StepsPerSnapshot)
-		out.InFile = &v
+	if r.BytesPerStep != 0 || r.StepsPerSnapshot > 0 {
+		out.InFile = &r.BytesPerStep
 	}
 	n := len(r.Suspects)
 	if o.rows.given {

@@ -53,8 +53,8 @@ func (u *ui) writeLeaks(b *strings.Builder, r *attribution.LeakReport, after boo
 	if e := r.Epoch; e != nil {
 		u.paragraph(b, "", fmt.Sprintf("%s per epoch of %s: %s", units.Bytes(e.Bytes), plural(e.Steps, "step"), e.Evidence))
 	}
-	if n := r.StepsPerSnapshot; n > 0 && g.Unit == "snapshot" && g.BytesPerStep != 0 {
-		u.paragraph(b, "", fmt.Sprintf("%s a training step, at %s from one snapshot to the next", signedRate(g.BytesPerStep/float64(n)), plural(n, "step")))
+	if n := r.StepsPerSnapshot; n > 0 && r.BytesPerStep != 0 {
+		u.paragraph(b, "", fmt.Sprintf("%s a training step, %s from one snapshot to the next", signedRate(r.BytesPerStep), plural(n, "step")))
 	}
 	if len(r.Suspects) > 0 {
 		title := "who keeps it, requested bytes"
@@ -76,10 +76,14 @@ func (u *ui) writeLeaks(b *strings.Builder, r *attribution.LeakReport, after boo
 	u.heading(b, "what this rests on")
 	u.paragraph(b, "- ", roundsText(r))
 	if len(r.Curves) > 0 {
-		u.paragraph(b, "- ", "allocated and peak are requested bytes: what tensors asked for, without the allocator's rounding")
+		u.paragraph(b, "- ", "requested is what tensors asked for, without the allocator's rounding; peak is the most of it")
 	}
 	if n := g.Allocated.WarmUp; n > 0 {
-		u.paragraph(b, "- ", fmt.Sprintf("the first %s are warm-up and left out of the slope", plural(n, g.Unit)))
+		first := "the first " + g.Unit + " is"
+		if n > 1 {
+			first = "the first " + plural(n, g.Unit) + " are"
+		}
+		u.paragraph(b, "- ", first+" warm-up and left out of the slope")
 	}
 	for _, n := range r.Notes {
 		u.paragraph(b, "- ", units.Safe(n))
@@ -108,6 +112,9 @@ func roundsText(r *attribution.LeakReport) string {
 	how := x.How
 	if x.Function != "" {
 		how += " " + location(x.File, x.Line, x.Function, 60)
+	}
+	if end, ok := strings.CutSuffix(how, "s"); ok && x.Unit == "step" {
+		return fmt.Sprintf("%s were compared, each where its %s ends", plural(x.Count, x.Unit), units.Safe(end))
 	}
 	return fmt.Sprintf("%s were compared, told apart by %s", plural(x.Count, x.Unit), units.Safe(how))
 }
