@@ -25,8 +25,9 @@ type Log struct {
 	Series []*Series // in the order in which they began
 
 	Unreadable Unreadable
-	Failures   []Failure // allocations that failed, at most MaxFailures of them
-	Failed     int       // how many did
+	Failures   []Failure     // allocations that failed: in order of lines; of a source with more than MaxFailures the first and the last
+	Failed     int           // how many did
+	FailedOf   []FailedCount // of each source, at most MaxSeries of them
 	Counters   []Counters
 	Totals     []Total
 	Notes      []string // what was assumed or left out, a sentence each
@@ -37,7 +38,7 @@ type Log struct {
 const (
 	MaxSeries   = 512
 	MaxExamples = 3
-	MaxFailures = 16
+	MaxFailures = 16 // of one source
 	maxNotes    = 16
 	maxLine     = 1 << 16 // bytes of a line that are looked at
 )
@@ -85,6 +86,15 @@ type Failure struct {
 	Source
 
 	tracker *tracker // whose runs it is of, while the log is read
+}
+
+// A FailedCount is how many allocations of a source failed.
+type FailedCount struct {
+	Source
+	Count int
+
+	tracker *tracker
+	last    int // index of its last failure that is kept
 }
 
 // Counters are numbers that only grow: how often the allocator freed its cache
