@@ -211,3 +211,11 @@ func TestManyFailures(t *testing.T) {
 		t.Errorf("kept %v, the last %+v", kept, last)
 	}
 }
+
+// The figure of a JSON member is its value, whatever its name holds.
+func TestNumbersInNames(t *testing.T) {
+	l := readText(t, "{\"step\": 1, \"gpu 80GB memory allocated_gb\": 1.5}\n{\"step\": 2, \"gpu 80GB memory allocated_gb\": 2.5}\n")
+	if len(l.Series) != 1 || l.Series[0].First().Bytes != 1.5*(1<<30) || l.Series[0].Last().Bytes != 2.5*(1<<30) {
+		t.Errorf("%s", describe(l))
+	}
+}
