@@ -78,6 +78,8 @@ type Trend struct {
 	Rises  int     // how often it rose to stay
 	Noise  float64 // median distance of the points from the line, in bytes
 
+	Lowest, Highest float64 // bytes of the used points
+
 	// Grown is by how much the used points rose from first to last, on their
 	// lower edge.
 	Grown float64

@@ -144,9 +144,13 @@ type followedCurve struct {
 	grown float64
 }
 
-// followed reports whether allocated bytes rise only where reserved bytes or the
-// peak do, by a tiny part of that. Then inputs grow, and what is measured is the
-// input that is alive at that moment; a leak is not tied to them.
+// mostly is the part of their rises at which curves must rise together: the
+// highest peak so far may be that of another phase than the one inputs are in.
+const mostly = 0.75
+
+// followed reports whether allocated bytes rise where reserved bytes or the peak
+// do, by a tiny part of that. Then inputs grow, and what is measured is the input
+// that is alive at that moment; a leak is not tied to them.
 func (g *Growth) followed(in *GrowthInput) (followedCurve, bool) {
 	x, y := usable(in.Allocated)
 	rises := (&fitter{x: x, y: y, tolerance: tolerance(y, in.Allocated.Resolution)}).corners()
@@ -160,12 +164,17 @@ func (g *Growth) followed(in *GrowthInput) (followedCurve, bool) {
 		}
 		ox, oy := usable(*other.s)
 		corners := (&fitter{x: ox, y: oy, tolerance: tolerance(oy, other.s.Resolution)}).corners()
-		apart := slices.IndexFunc(rises, func(i int) bool {
+		together := 0
+		for _, i := range rises {
 			from, to := x[i-1], x[min(i+1, len(x)-1)]
-			return !slices.ContainsFunc(corners, func(c int) bool { return ox[c] >= from && ox[c] <= to })
-		})
-		if apart < 0 {
-			return followedCurve{nameOr(other.s.Name, other.n), other.t.Grown}, true
+			if slices.ContainsFunc(corners, func(c int) bool { return ox[c] >= from && ox[c] <= to }) {
+				together++
+			}
+		}
+		if float64(together) >= mostly*float64(len(rises)) {
+			from, _ := slices.BinarySearch(ox, g.Allocated.First)
+			grown := max(other.t.Grown, oy[len(oy)-1]-oy[min(from, len(oy)-1)])
+			return followedCurve{nameOr(other.s.Name, other.n), grown}, true
 		}
 	}
 	return followedCurve{}, false
