@@ -145,9 +145,10 @@ func (t *track) run() LogRun {
 	}
 	t.judge(&r)
 	r.Notes = t.notes
-	r.Outside = outsideMemory(t.curves)
+	var notes []string
+	r.Outside, notes = outsideMemory(t.curves)
+	r.Notes = append(r.Notes, notes...)
 	if r.Outside != nil {
-		r.Notes = append(r.Notes, r.Outside.notes...)
 		if joined := r.Outside.curves(); joined != nil {
 			t.curves = slices.DeleteFunc(t.curves, func(c LogCurve) bool { return c.Metric == r.Outside.usedMetric && !c.Judged })
 			t.curves = append(t.curves, joined...)

@@ -19,11 +19,11 @@ type logGroup struct {
 
 // groupLogs finds out which files are of one run: those of one name but for what
 // follows its first point (run1.log, run1.smi.csv); else all, if each tells
-// something else; else each is a run of its own. Tables of GPUs that belong to
+// something else and none contradicts another; else each is a run of its own. Tables of GPUs that belong to
 // none of several runs are read with each of them.
 func groupLogs(logs []*trainlog.Log) []*logGroup {
 	groups := byStem(logs)
-	if len(groups) > 1 && len(groups) == len(logs) && allDiffer(logs) {
+	if len(groups) > 1 && len(groups) == len(logs) && allDiffer(logs) && !contradict(logs) {
 		return []*logGroup{{logs: logs}}
 	}
 	var out, tables []*logGroup

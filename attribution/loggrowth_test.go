@@ -319,3 +319,29 @@ func summaryOf(n int) string {
 	return fmt.Sprintf("|===|\n| PyTorch CUDA memory summary, device ID 0 |\n|---|\n| CUDA OOMs: %d | cudaMalloc retries: %d |\n|===|\n"+
 		"| Metric | Cur Usage | Peak Usage | Tot Alloc | Tot Freed |\n|---|\n| Allocated memory | 1 KiB | 1 KiB | 1 KiB | 0 B |\n|===|\n", n, n)
 }
+
+// Files of different runs are not joined, and memory outside PyTorch is not worked
+// out of them, only because each is of another kind.
+func TestLogsOfDifferentRuns(t *testing.T) {
+	r := LogGrowth(readLogs(t, "leak.log", "cache.stats.jsonl"), allGPUs)
+	if len(r.Runs) != 2 || r.Verdict() != Leak || r.Runs[0].Name == "" {
+		t.Errorf("a leak and cache growth: %d runs, %v", len(r.Runs), r.Verdict())
+	}
+	printed, stats := stepLines(30, 1000, func(i int) float64 { return 10e9 + 1e8*float64(i) }, func(i int) float64 { return 20e9 + 1e8*float64(i) })
+	if r := onlyRun(t, logText(t, "train.log", printed), logText(t, "stats.jsonl", stats)); r.Growth.Verdict != Leak {
+		t.Errorf("two files of one run: %v", r.Growth.Verdict)
+	}
+	smi := func(from int64, mib int) *trainlog.Log {
+		text := "timestamp, index, memory.used [MiB]\n"
+		for i := range int64(30) {
+			text += fmt.Sprintf("%s, 0, %d MiB\n", stamp(from+i), mib)
+		}
+		return logText(t, "smi.csv", text)
+	}
+	for what, l := range map[string]*trainlog.Log{"of another week": smi(1.8e9-7*86400, 40000), "of another GPU": smi(1.8e9, 500)} {
+		r := onlyRun(t, logText(t, "stats.jsonl", stats), l)
+		if r.Outside != nil || !strings.Contains(strings.Join(r.Notes, " "), "what is outside PyTorch is not known") {
+			t.Errorf("samples %s: %+v outside, %q", what, r.Outside, r.Notes)
+		}
+	}
+}
