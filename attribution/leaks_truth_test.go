@@ -50,7 +50,7 @@ func TestLeaksOfCaptures(t *testing.T) {
 		{"extra_infer/9_end", Leak, Monotonic, 131104, 136, "outputs_kept"},
 		{"extra_gan/2_dstep", Steady, Flat, 0, 0, ""},
 		{"extra_ema/9_end", Steady, Flat, 0, 0, ""},
-		{"streams/end", Leak, Staircase, 1 << 20, 124, "outputs_kept"}, // 4 MiB every four iterations
+		{"streams/end", Leak, Staircase, 1 << 20, 124, "outputs_kept"},                      // 4 MiB every four iterations
 		{"ranks_dp/memory_snapshot-rank5", Leak, Monotonic, math.NaN(), 17, "outputs_kept"}, // a tensor a step
 		{"generate/end", Steady, Periodic, 0, 0, ""},
 		{"sim_varlen/default", CacheGrowth, Staircase, 0, 0, ""},
