@@ -101,6 +101,7 @@ type GrowthInput struct {
 type Growth struct {
 	Verdict                   GrowthVerdict
 	Shape                     Shape // of the curve that decided
+	ByPeak                    bool  // that curve is the peak
 	Allocated, Reserved, Peak Trend
 	BytesPerStep, Low, High   float64 // of allocated bytes; BytesPerStep is 0 when there is no trend
 	Unit                      string  // "step", "snapshot", "second"

@@ -108,13 +108,15 @@ func riseOfCache(in *GrowthInput) (r cacheRise, ok bool) {
 	return r, r.bytes > noticeable*base
 }
 
-// judgeReserved judges without allocated bytes.
+// judgeReserved judges without allocated bytes: by reserved ones, unless the peak
+// of tensors climbs below them.
 func (g *Growth) judgeReserved(in *GrowthInput) {
 	r, name := &g.Reserved, nameOr(in.Reserved.Name, "reserved")
-	if r.Points == 0 {
+	climbs := g.Peak.Course == Climbing && g.Peak.Grown > negligibleInAll*g.Peak.End
+	if r.Points == 0 || climbs && r.Course != Climbing {
 		r, name = &g.Peak, nameOr(in.Peak.Name, "peak")
 	}
-	g.Shape = r.Shape
+	g.Shape, g.ByPeak = r.Shape, r == &g.Peak
 	switch r.Course {
 	case TooShort:
 		g.reservedTooShort(r, name)

@@ -166,7 +166,11 @@ func (g *Growth) reservedTooShort(t *Trend, name string) {
 }
 
 func (g *Growth) reservedGrows(t *Trend, name string) {
-	g.Why = fmt.Sprintf("%s grows by %s %s, which may be a leak or the cache of the allocator", name, sizeText(t.BytesPerStep), per(g.Unit))
+	other := "the cache of the allocator"
+	if g.ByPeak {
+		other = "inputs that grow"
+	}
+	g.Why = fmt.Sprintf("%s grows by %s %s, which may be a leak or %s", name, sizeText(t.BytesPerStep), per(g.Unit), other)
 	g.Need = "allocated bytes (torch.cuda.memory_allocated), which tell the two apart"
 }
 

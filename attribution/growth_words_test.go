@@ -38,6 +38,12 @@ func TestGrowthSentences(t *testing.T) {
 		{"a small leak beside inputs that grow now and then", GrowthInput{
 			Allocated: at(40, func(i int) float64 { return 100 + float64(i)/1024 }), Peak: at(40, func(i int) float64 { return 120 + 20*float64(i/10) })},
 			"what tensors hold climbs by 1.00 KiB a step (95 %: 1.00 KiB): 39.0 KiB over 40 steps, and still does at the end"},
+		{"the peak climbs, reserved does not", GrowthInput{Reserved: at(30, func(int) float64 { return 300 }), Peak: at(30, func(i int) float64 { return 100 + float64(i) })},
+			"peak grows by 1.00 MiB a step, which may be a leak or inputs that grow"},
+		{"both climb", GrowthInput{Reserved: at(30, func(i int) float64 { return 300 + 2*float64(i) }), Peak: at(30, func(i int) float64 { return 100 + float64(i) })},
+			"reserved grows by 2.00 MiB a step, which may be a leak or the cache of the allocator"},
+		{"a peak that settled, reserved too", GrowthInput{Reserved: at(30, func(int) float64 { return 300 }), Peak: at(30, func(i int) float64 { return 100 + float64(min(i, 2)) })},
+			"reserved stays at 300 MiB over 30 steps"},
 		{"reserved, too few", GrowthInput{Reserved: at(2, func(i int) float64 { return 100 + float64(i) })}, "2 steps of reserved memory, too few for a trend"},
 		{"used, too few", GrowthInput{Reserved: Series{Name: "memory in use", Steps: []float64{1}, Bytes: []float64{1}}}, "1 step of memory in use, too few for a trend"},
 	} {
