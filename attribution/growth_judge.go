@@ -87,8 +87,8 @@ func riseOfCache(in *GrowthInput) (r cacheRise, ok bool) {
 		s = in.Peak
 	}
 	x, y := usable(s)
-	if len(y) < fewest {
-		return r, false
+	if len(y) < fewest || len(in.Reserved.Steps) == 0 && slices.Min(y[2*len(y)/3:]) <= slices.Max(y[:cacheWarmUp]) {
+		return r, false // too few, or peaks that come and go
 	}
 	r.name = nameOr(s.Name, "reserved")
 	base := slices.Max(y[:cacheWarmUp])
