@@ -87,9 +87,16 @@ func curveText(name string) string {
 func newPlot(id string, s *GrowthSection, pages int, html *texts) *plot {
 	p := &plot{id: id, unit: s.Growth.Unit, marks: s.Marks, focused: 1}
 	drawn := s.comparable()
+	d := s.deciding()
 	for _, k := range lineClasses {
-		if c := firstNamed(drawn, k.names); c != nil {
-			p.add(&c.Series, k.class, html)
+		c := firstNamed(drawn, k.names)
+		if c == nil {
+			continue
+		}
+		n := len(p.lines)
+		p.add(&c.Series, k.class, html)
+		if c == d && len(p.lines) > n { // the first is the one that the trend is of
+			p.lines = slices.Insert(p.lines[:n], 0, p.lines[n])
 		}
 	}
 	if len(p.lines) == 0 {
@@ -100,7 +107,7 @@ func newPlot(id string, s *GrowthSection, pages int, html *texts) *plot {
 	if len(p.lines) == 0 {
 		return nil
 	}
-	if d := s.deciding(); d != nil {
+	if d != nil {
 		look := "calm"
 		if s.Growth.Verdict == attribution.Leak {
 			look = "fit"

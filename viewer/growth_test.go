@@ -198,6 +198,9 @@ func TestDecidingCurve(t *testing.T) {
 	if d := s.deciding(); d == nil || d.Series.Name != "peak" {
 		t.Errorf("%s, but the headline is about %+v", s.Growth.Why, d)
 	}
+	if p := newPlot("p", &s, 1, &texts{left: 1 << 10}); p.lines[0].name != "peak" || p.lines[1].name != "reserved" || len(p.lines) != 2 {
+		t.Errorf("the trend is drawn as one of %s", p.lines[0].name)
+	}
 	s.Growth = attribution.Judge(attribution.GrowthInput{Reserved: level})
 	if d := s.deciding(); d == nil || d.Series.Name != "reserved" {
 		t.Errorf("%s, but the headline is about %+v", s.Growth.Why, d)

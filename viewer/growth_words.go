@@ -30,9 +30,9 @@ func sentenceCase(s string) string {
 	return string(s[0]-'a'+'A') + s[1:]
 }
 
-// per is "a step" or "an iteration".
+// per is "a step", "an iteration" or "an epoch".
 func per(unit string) string {
-	if strings.HasPrefix(unit, "i") {
+	if strings.HasPrefix(unit, "i") || strings.HasPrefix(unit, "e") {
 		return "an " + unit
 	}
 	return "a " + unit
