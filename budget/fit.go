@@ -53,6 +53,10 @@ type MemoryModel struct {
 	quantile  float64   // of the held-out scores
 	farther   float64   // likewise for combinations of words that were left out whole
 	fewPoints bool      // the quantile rests on normal errors
+
+	stored   *CheckJSON // of the file that the model was read from
+	keys     []ModelKey
+	paramsOf func(map[string]float64) float64 // how params follows from other keys; nil when not known
 }
 
 // A FittedTerm is a term with its coefficient.
@@ -107,6 +111,8 @@ func Fit(points []Point, o FitOptions) (*MemoryModel, error) {
 	}
 	m.Reserved = m.fitReserved(m.all())
 	m.Terms = m.fittedTerms()
+	m.paramsOf = m.paramRule()
+	m.keys = m.findKeys()
 	if !o.Quick {
 		m.Check = m.check()
 	}

@@ -125,27 +125,46 @@ func (s *system) highest(c, row []float64, moments momentSet) (moment, float64) 
 	return at, best
 }
 
+// An equation says what memory is at a moment of a point.
 type equation struct {
 	point  int
 	moment moment
 	bytes  float64
+	weight float64 // 1, or less where a point is far from what the others say
 }
+
+// gross is the error, in units of noise, from which on a point pulls with the same
+// force however far off it is (Huber's loss): a wrong measurement must not bend the
+// model for the others.
+const gross = 5
+
+// pull is the weight that gives an error Huber's loss.
+func pull(e float64) float64 { return min(1, gross/math.Abs(e)) }
 
 // equations turns observations into one equation each, at the moment that is
 // highest now, and one more for each other moment that would exceed what was
-// measured.
-func (s *system) equations(obs []observation, c []float64) []equation {
+// measured. At the start, errors say nothing about the points yet.
+func (s *system) equations(obs []observation, c []float64, start bool) []equation {
 	var out []equation
 	for _, o := range obs {
-		top, _ := s.highest(c, s.rows[o.point], o.moments)
-		out = append(out, equation{o.point, top, o.bytes})
+		top, v := s.highest(c, s.rows[o.point], o.moments)
+		weight := 1.0
+		if !start {
+			weight = pull(s.error(o, v))
+		}
+		out = append(out, equation{o.point, top, o.bytes, weight})
 		for m := range moment(numMoments) {
 			if m != top && o.moments.has(m) && s.value(c, s.rows[o.point], m) > o.bytes {
-				out = append(out, equation{o.point, m, o.bytes})
+				out = append(out, equation{o.point, m, o.bytes, weight})
 			}
 		}
 	}
 	return out
+}
+
+// error is that of a value in units of noise.
+func (s *system) error(o observation, v float64) float64 {
+	return (v - o.bytes) / (s.peaks[o.point] * noise)
 }
 
 // normal is the matrix and the right side of the equations, weighted by 1/peak,
@@ -163,9 +182,9 @@ func (s *system) normal(eqs []equation) (*mat.SymDense, []float64) {
 			}
 		}
 		for a, i := range index {
-			h[i] += values[a] * e.bytes * w
+			h[i] += values[a] * e.bytes * w * e.weight
 			for b := a; b < len(index); b++ {
-				data[i*n+index[b]] += values[a] * values[b]
+				data[i*n+index[b]] += values[a] * values[b] * e.weight
 			}
 		}
 	}
@@ -205,10 +224,10 @@ func (s *system) improve(obs []observation, c []float64, guess []bool) solution 
 	if guess == nil {
 		guess = slices.Repeat([]bool{true}, len(s.terms))
 	}
-	for range 30 {
-		eqs := s.equations(obs, c)
+	for round := range 30 {
+		eqs := s.equations(obs, c, round == 0)
 		next := s.leastSquares(obs, eqs, guess)
-		if next.loss >= best.loss*(1-1e-9) {
+		if next.loss >= best.loss*(1-1e-6) {
 			break
 		}
 		best = next
@@ -248,7 +267,7 @@ func (s *system) splits(obs []observation) [][]float64 {
 		eqs := make([]equation, len(obs))
 		for i, o := range obs {
 			m, _ := s.highest(s.textbook(), s.rows[o.point], o.moments)
-			eqs[i] = equation{o.point, m, o.bytes}
+			eqs[i] = equation{o.point, m, o.bytes, 1}
 		}
 		for r, i := range open {
 			eqs[i].moment = lossGradMoment
@@ -274,13 +293,18 @@ func sampled(n, most int) []int {
 	return out
 }
 
-// loss is the sum of squared errors over noise, and of the distance from the textbook.
+// loss is the sum of squared errors over noise, gross ones less, and of the distance
+// from the textbook.
 func (s *system) loss(obs []observation, c, z []float64) float64 {
 	sum := 0.0
 	for _, o := range obs {
 		_, v := s.highest(c, s.rows[o.point], o.moments)
-		d := (v - o.bytes) / (s.peaks[o.point] * noise)
-		sum += d * d
+		d := math.Abs(s.error(o, v))
+		if d <= gross {
+			sum += d * d
+		} else {
+			sum += gross * (2*d - gross)
+		}
 	}
 	for j := range z {
 		d := z[j] - s.start[j]

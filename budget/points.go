@@ -48,6 +48,9 @@ var measured = map[string]func(*Point) *int64{
 	"after_step":     func(p *Point) *int64 { return &p.Phases.AfterStep },
 }
 
+// measuredOrder is the order in which a point's measurements are written.
+var measuredOrder = []string{"init", "after_forward", "peak_forward", "after_backward", "peak_backward", "after_step", "peak_step", "peak", "reserved"}
+
 // measuredNames are what else measurements are called.
 var measuredNames = map[string]string{
 	"peak_bytes": "peak", "peak_allocated": "peak", "peak_allocated_bytes": "peak", "max_memory_allocated": "peak", "allocated": "peak",
@@ -55,7 +58,7 @@ var measuredNames = map[string]string{
 }
 
 // remarks are keys that say where a point comes from; a model does not look at them.
-var remarks = []string{"file", "files", "sha256", "name", "run", "note", "time", "date", "id"}
+var remarks = []string{"file", "files", "sha256", "name", "run", "note", "time", "date", "id", "fitted_bytes", "held_out_bytes"}
 
 // Limits of a file of points.
 const (
