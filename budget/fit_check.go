@@ -42,6 +42,9 @@ type CombinationCheck struct {
 	AloneMedian, AloneWorst float64
 }
 
+// HasAlone reports whether the combination was also left out whole.
+func (c *CombinationCheck) HasAlone() bool { return !math.IsNaN(c.AloneMedian) }
+
 // A Misfit is a point that does not fit.
 type Misfit struct {
 	Point     int

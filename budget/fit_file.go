@@ -207,6 +207,9 @@ func (m *MemoryModel) Write(w io.Writer) error {
 	return encoder.Encode(m.File())
 }
 
+// IsModel reports whether the beginning of a file is that of a fitted model.
+func IsModel(head []byte) bool { return bytes.Contains(head, []byte(`"`+modelKind+`"`)) }
+
 // ErrNotModel is what the error of ReadModel wraps when a file is something else.
 var ErrNotModel = errors.New("not a fitted model; snapview budget fit POINTS -o model.json makes one")
 
@@ -228,7 +231,11 @@ func ReadModel(r io.Reader, name string) (*MemoryModel, error) {
 
 func readModel(data []byte) (*MemoryModel, error) {
 	var f ModelFile
-	if err := unmarshalModel(data, &f); err != nil {
+	err := unmarshalModel(data, &f)
+	if errors.Is(err, ErrNotModel) {
+		return fitPoints(data, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	points, err := parsePoints(bytes.Join(rawLines(f.Points), []byte("\n")))
@@ -244,6 +251,15 @@ func readModel(data []byte) (*MemoryModel, error) {
 	}
 	m.stored = f.Check
 	return m, nil
+}
+
+// fitPoints fits a file that is no model if it is a table of points.
+func fitPoints(data []byte, notModel error) (*MemoryModel, error) {
+	points, err := parsePoints(data)
+	if err != nil || len(points) == 0 {
+		return nil, notModel
+	}
+	return Fit(points, FitOptions{Quick: true})
 }
 
 func unmarshalModel(data []byte, f *ModelFile) error {

@@ -24,6 +24,8 @@ type Point struct {
 	Phases  PhasePeaks
 	// Reserved is the peak of what the allocator held, which nvidia-smi shows.
 	Reserved int64
+
+	File, SHA256 string // the snapshot that it was collected from, "" when not known
 }
 
 // PhasePeaks are what a training loop measured around one step that is not the
@@ -204,6 +206,12 @@ func (p *pointParser) point() (Point, error) {
 // set stores one member of a point.
 func (p *Point) set(key string, value jsontext.Token) error {
 	if value.Kind() == 'n' || slices.Contains(remarks, key) {
+		switch text := value.String(); key {
+		case "file":
+			p.File = text
+		case "sha256":
+			p.SHA256 = text
+		}
 		return nil
 	}
 	name := strings.ToLower(key)
@@ -379,5 +387,17 @@ func levels(points []Point, key string) []string {
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// Keys are the keys of a point with their values: "batch=8".
+func (p *Point) Keys() []string {
+	var out []string
+	for _, k := range inOrder(p.Numbers, numberKeys) {
+		out = append(out, k+"="+strconv.FormatFloat(p.Numbers[k], 'f', -1, 64))
+	}
+	for _, k := range inOrder(p.Words, wordKeys) {
+		out = append(out, k+"="+p.Words[k])
+	}
 	return out
 }

@@ -374,8 +374,8 @@ func (m *MemoryModel) parts(row []float64, at moment) (parts []PredictedPart, su
 		if t.Unit == "1" {
 			p.Formula, p.Numbers = units.Bytes(bytes), units.Bytes(bytes)
 		} else {
-			p.Formula = fmt.Sprintf("%s B × %s", coefficient(t.Bytes), t.Unit)
-			p.Numbers = fmt.Sprintf("%s B × %s", coefficient(t.Bytes), number(math.Round(x)))
+			p.Formula = fmt.Sprintf("%s B × %s", CoefficientText(t.Bytes), t.Unit)
+			p.Numbers = fmt.Sprintf("%s B × %s", CoefficientText(t.Bytes), number(math.Round(x)))
 		}
 		parts = append(parts, p)
 		sum += bytes
@@ -384,17 +384,17 @@ func (m *MemoryModel) parts(row []float64, at moment) (parts []PredictedPart, su
 	return parts, sum
 }
 
-// coefficient is bytes per unit with three significant digits, and no exponent.
-func coefficient(v float64) string {
+// CoefficientText is bytes per unit with four significant digits.
+func CoefficientText(v float64) string {
 	switch {
-	case v >= 100:
+	case v >= 1000:
 		return number(math.Round(v))
-	case v >= 10:
+	case v >= 100:
 		return strconv.FormatFloat(v, 'f', 1, 64)
-	case v >= 0.01 || v == 0:
+	case v >= 10:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
-	return strconv.FormatFloat(v, 'g', 2, 64)
+	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
 // phases are the peaks of the phases, in their order.
