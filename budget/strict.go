@@ -18,8 +18,8 @@ import (
 // key that means nothing is an error and not a setting that silently does
 // nothing, and every error names its line. YAML is read, and so JSON.
 
-// maxFile bounds a file that a person writes or reviews, in bytes.
-const maxFile = 4 << 20
+// MaxFile bounds a file that a person writes or reviews, in bytes.
+const MaxFile = 4 << 20
 
 // A FileError is something wrong in a file that a person wrote.
 type FileError struct {
@@ -48,8 +48,8 @@ func parseFile(file string, data []byte) (node, error) {
 	whole := func(format string, args ...any) error {
 		return &FileError{File: file, Err: fmt.Errorf(format, args...)}
 	}
-	if len(data) > maxFile {
-		return node{}, whole("%s is too large for a file that a person writes; the limit is %s", units.Bytes(int64(len(data))), units.Bytes(maxFile))
+	if len(data) > MaxFile {
+		return node{}, whole("%s is too large for a file that a person writes; the limit is %s", units.Bytes(int64(len(data))), units.Bytes(MaxFile))
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, more yaml.Node

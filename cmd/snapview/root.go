@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 	o.register(root.Flags())
 	root.SetVersionTemplate(currentVersion().String() + "\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newReport(), newStats(), newTop(), newPhases(), newDiff(), newCategories(), newOOM(), newTrace(), newWhatif(), newBudget(), newVersion())
+	root.AddCommand(newReport(), newStats(), newTop(), newPhases(), newDiff(), newCategories(), newOOM(), newTrace(), newWhatif(), newCheck(), newBudget(), newVersion())
 	return root
 }
 
