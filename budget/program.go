@@ -17,13 +17,15 @@ type program struct {
 	leaves map[string]*leaf
 	order  []*leaf
 
-	b, s   dim   // sequences and tokens
+	b, s dim       // sequences and tokens
+	kept []*tensor // by the caller until the backward has ended
+
 	tokens shape // b·s
 	x      shape // b·s·h
 }
 
-func newProgram(c *Config, sms int64) *program {
-	p := &program{tape: newTape(sms), c: c, m: &c.Model, p: c.policy(), d: c.Model.dims(), leaves: map[string]*leaf{}}
+func newProgram(c *Config, card Card) *program {
+	p := &program{tape: newTape(card), c: c, m: &c.Model, p: c.policy(), d: c.Model.dims(), leaves: map[string]*leaf{}}
 	p.b, p.s = dim{"b", c.Batch}, dim{"s", c.Seq}
 	p.tokens = shape{p.b, p.s}
 	p.x = shape{p.b, p.s, p.d.h}
@@ -100,6 +102,8 @@ func (p *program) trainStep(forward func() *tensor, o *optimizer) {
 		p.enter(BackwardStep)
 		p.backward(loss.from)
 		p.free(loss)
+		p.free(p.kept...)
+		p.kept = nil
 	}
 	p.enter(OptimizerStep)
 	p.where = "optimizer step"

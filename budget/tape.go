@@ -22,15 +22,16 @@ type tape struct {
 	peaks map[Step]*peak
 	trace func(event int, bytes int64, b *buffer) // for tests; nil otherwise
 
-	leaves   []*leaf
-	noGrad   bool
-	sequence int64
-	casts    *castCache
-	frame    *frame // of the checkpoint that runs
-	replayed *frame // of the checkpoint that is recomputed
-	muted    bool   // the recomputation has what it needs and allocates no more
-	last     *buffer
-	sms      int64 // multiprocessors of the card, which sizes some scratch
+	leaves    []*leaf
+	noGrad    bool
+	sequence  int64
+	casts     *castCache
+	frame     *frame // of the checkpoint that runs
+	replayed  *frame // of the checkpoint that is recomputed
+	muted     bool   // the recomputation has what it needs and allocates no more
+	last      *buffer
+	card      Card            // whose kernels run
+	scratches map[string]bool // of cuBLAS that exist
 }
 
 // A label says what a buffer is. Buffers of one label are one line of a ledger.
@@ -66,15 +67,16 @@ type peak struct {
 
 // A buffer is memory of the device. It goes when nobody holds it.
 type buffer struct {
-	block int32
-	bytes int64
-	refs  int32
-	label int32
+	block  int32
+	bytes  int64
+	refs   int32
+	label  int32
+	viewed bool // seen through a view, so that nothing is added to it in place
 }
 
-func newTape(sms int64) *tape {
+func newTape(card Card) *tape {
 	m := allocator.NewModel(allocator.Default(), allocator.Limits{})
-	t := &tape{memory: m, index: map[labelKey]int32{}, peaks: map[Step]*peak{}, sms: sms}
+	t := &tape{memory: m, index: map[labelKey]int32{}, peaks: map[Step]*peak{}, card: card, scratches: map[string]bool{}}
 	t.lane = m.Lane(0, 0)
 	return t
 }

@@ -52,6 +52,7 @@ func (t *tape) copied(x *tensor, name string, s shape) *tensor {
 // lie apart are copied first.
 func (t *tape) matmul(x, y *tensor, name string, s shape) *tensor {
 	z := t.make(name, s, t.computes(x))
+	t.library(false)
 	saved := make([]*buffer, 2)
 	if wants(x) {
 		saved[0] = y.buffer
@@ -105,13 +106,13 @@ func (t *tape) fused(q, k, v *tensor, a attention) *tensor {
 	rows := a.query[:len(a.query)-1]
 	y := t.make("attention results", a.out, d)
 	sums := t.make("log-sum-exp of attention", rows, F32)
-	saved := []*buffer{q.buffer, k.buffer, v.buffer, sums.buffer, y.buffer}
+	saved := []*buffer{k.buffer, q.buffer, v.buffer, sums.buffer, y.buffer}
 	y.out(t.record("attention", []*tensor{q, k, v}, saved, func(g []*buffer) []*buffer {
 		grads := []*buffer{t.gradOf(q.shape, d), t.gradOf(k.shape, d), t.gradOf(v.shape, d)}
 		if d == F32 {
 			t.efficientScratch(a, rows)
 		} else {
-			t.flashScratch(a, rows)
+			t.flashScratch(a)
 		}
 		return grads
 	}))
@@ -139,8 +140,12 @@ func (t *tape) efficientScratch(a attention, rows shape) {
 
 // flashScratch is that of the flash kernel: fp32 gradients of the queries, which
 // blocks add up, and row sums.
-func (t *tape) flashScratch(a attention, rows shape) {
-	t.drop(t.scratch("gradients in the attention's backward", a.query, F32))
+func (t *tape) flashScratch(a attention) {
+	width := dim{"(d+1)", a.query[3].n + 1}
+	if a.key.elements() != a.query.elements() { // and 16-bit gradients for each query head, before groups are summed
+		width = dim{"(2d+1)", 2*a.query[3].n + 1}
+	}
+	t.drop(t.scratch("gradients in the attention's backward", a.query.of(width), F32))
 }
 
 // maskOf makes the mask that hides what comes later, as torch.tril(torch.ones())

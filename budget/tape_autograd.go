@@ -13,7 +13,7 @@ type tensor struct {
 	shape shape
 	dtype DType
 	from  *gradNode // nil: no gradient
-	slot  int   // of from's outputs
+	slot  int       // of from's outputs
 }
 
 // A leaf is a parameter.
@@ -190,7 +190,7 @@ func (t *tape) arrive(e edge, g *buffer) {
 	case g == nil:
 	case *at == nil:
 		*at = g
-	case (*at).refs == 1:
+	case (*at).refs == 1 && !(*at).viewed:
 		t.drop(g)
 	default:
 		sum := t.allocAs((*at).label, (*at).bytes)

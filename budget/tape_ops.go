@@ -131,6 +131,7 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 	weight := t.weight(w)
 	input := t.cast(x, "inputs cast by autocast", d)
 	y := t.make(name, x.shape.of(out), d)
+	t.library(b != nil)
 	saved := make([]*buffer, 2)
 	if wants(weight) {
 		saved[0] = input.buffer
@@ -145,7 +146,9 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 		if !wants(input) {
 			return nil
 		}
-		return t.gradOf(x.shape, d)
+		g := t.gradOf(x.shape, d)
+		g.viewed = true
+		return g
 	}
 	n := t.record(name, []*tensor{input, weight, bias}, saved, func(g []*buffer) []*buffer {
 		grads := make([]*buffer, 3)
@@ -155,6 +158,7 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 		if wants(weight) {
 			grads[1] = t.weightGrad(weight, w)
 		}
+		t.library(false)
 		if b == nil {
 			grads[0] = inputGrad()
 		}

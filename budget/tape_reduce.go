@@ -39,7 +39,7 @@ func (t *tape) reductionBlocks(rows, columns int64) (blocks, grid int64) {
 	}
 	values = ceilDiv(rows, height)
 	grid = ceilDiv(columns/vector, width)
-	target := t.sms * (smThreads / (width * height))
+	target := t.card.processors() * (smThreads / (width * height))
 	if values < mostPerThread || grid > target {
 		return 1, grid
 	}

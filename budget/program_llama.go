@@ -1,0 +1,217 @@
+package budget
+
+import "github.com/snapview/snapview/attribution"
+
+// llamaForward is a decoder as transformers writes Llama and its kin: RMSNorm,
+// rotary positions, separate projections, a gated MLP or experts.
+func (p *program) llamaForward() *tensor {
+	data := p.alloc(ActivationClass, attribution.Input, "tokens", p.tokens, I64)
+	p.where = "embedding"
+	embedded := p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
+	x := embedded.view(p.x)
+	mask := p.eagerMask(x.dtype)
+	rotation := p.rotation(x.dtype)
+	x = p.blocks(x, p.m.Layers, func(i int64, x *tensor) *tensor { return p.llamaBlock(i, x, rotation) })
+	p.free(rotation...)
+	p.where = "loss"
+	normed := p.rmsNorm(x, p.leaf("final_norm.weight"), "final norm")
+	p.free(x, embedded)
+	p.drop(mask)
+	loss := p.hfLoss(normed, data)
+	p.drop(data)
+	return loss
+}
+
+// eagerMask is the additive mask that eager attention shares among the blocks;
+// nil for kernels that mask by themselves.
+func (p *program) eagerMask(d DType) *buffer {
+	if p.c.Attention != Eager {
+		return nil
+	}
+	return p.temp("attention mask", shape{p.b, p.s, p.s}, d)
+}
+
+// rotation makes the sines and cosines of rotary positions.
+func (p *program) rotation(d DType) []*tensor {
+	s := shape{p.s, p.d.d}
+	angles := p.temp("rotary angles", s, F32)
+	cos, sin := p.make("rotary sines and cosines", s, d), p.make("rotary sines and cosines", s, d)
+	p.drop(angles)
+	return []*tensor{cos, sin}
+}
+
+func (p *program) llamaBlock(i int64, x *tensor, rotation []*tensor) *tensor {
+	name := blockName(i)
+	normed := p.rmsNorm(x, p.leaf(name+"attention_norm.weight"), "norm before attention")
+	attended := p.llamaAttention(name+"attention", normed, rotation)
+	p.free(normed)
+	y := p.add(x, attended, "residual after attention")
+	p.free(attended)
+
+	normed = p.rmsNorm(y, p.leaf(name+"mlp_norm.weight"), "norm before MLP")
+	out := p.gatedMLP(name+"mlp", normed)
+	p.free(normed)
+	z := p.add(y, out, "residual after MLP")
+	p.free(out, y)
+	return z
+}
+
+// gatedMLP is down(act(gate(x)) · up(x)).
+func (p *program) gatedMLP(name string, x *tensor) *tensor {
+	gate := p.dense(x, name+".gate", "MLP gate projection", p.d.f)
+	active := p.pointwise(gate, "MLP activation", false)
+	p.free(gate)
+	up := p.dense(x, name+".up", "MLP up projection", p.d.f)
+	both := p.product(active, up, "MLP gated")
+	p.free(active, up)
+	down := p.dense(both, name+".down", "MLP down projection", p.d.h)
+	p.free(both)
+	return down
+}
+
+func (p *program) llamaAttention(name string, x *tensor, rotation []*tensor) *tensor {
+	d := p.d
+	query, key := shape{p.b, d.a, p.s, d.d}, shape{p.b, d.g, p.s, d.d}
+	eager := p.c.Attention == Eager
+	q := p.headed(x, name, "query", "queries", d.q, query, false)
+	k := p.headed(x, name, "key", "keys", d.kv, key, false)
+	v := p.turned(p.dense(x, name+".value", "values", d.kv), key, eager && d.g.n > 1)
+	turnedQ, turnedK := p.rotated(q, rotation, "queries rotated"), p.rotated(k, rotation, "keys rotated")
+	p.free(q, k)
+	merged := p.hfAttention(turnedQ, turnedK, v)
+	y := p.dense(merged, name+".out", "attention output projection", d.h)
+	p.free(merged, turnedQ, turnedK, v)
+	return y
+}
+
+// headed projects queries or keys and normalises them where the model does.
+func (p *program) headed(x *tensor, attention, name, line string, width dim, heads shape, copied bool) *tensor {
+	y := p.dense(x, attention+"."+name, line, width)
+	w := p.leaf(attention + "." + name + "_norm.weight")
+	if w == nil {
+		return p.turned(y, heads, copied)
+	}
+	if p.m.QKNorm == HeadQKNorm {
+		y = p.turned(y, shape{heads[0], heads[2], heads[1], heads[3]}, false)
+	}
+	normed := p.rmsNorm(y, w, line+" normalised")
+	p.free(y)
+	return p.turned(normed, heads, copied)
+}
+
+// hfAttention is the core of attention as transformers dispatches it; it returns
+// the heads of each token side by side.
+func (p *program) hfAttention(q, k, v *tensor) *tensor {
+	out := shape{p.b, p.s, p.d.q}
+	if p.keepsNoScores(q, k) {
+		return p.tape.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
+	}
+	scores := shape{q.shape[0], q.shape[1], q.shape[2], p.s}
+	qc := p.copied(q, "queries copied for the product", q.shape)
+	kc := p.perQuery(k, q.shape, "keys copied for the product")
+	raw := p.matmul(qc, kc, "scores", scores)
+	p.free(qc, kc)
+	scaled := p.scaled(raw, "scaled scores")
+	p.free(raw)
+	masked := p.make("masked scores", scores, promote(scaled.dtype, p.p.weight))
+	if n := p.record("add", []*tensor{scaled}, nil, func(g []*buffer) []*buffer { return []*buffer{g[0].hold()} }); n != nil {
+		n.reduce = func(g []*buffer) { p.fit(g, masked.dtype, scaled) }
+		masked.out(n)
+	}
+	p.free(scaled)
+	wide := p.cast(masked, "scores in fp32", F32)
+	probabilities := p.softmax(wide, "attention probabilities")
+	p.free(wide)
+	narrow := p.cast(probabilities, "attention probabilities in 16 bits", p.computes(v))
+	p.free(probabilities, masked)
+	vc := p.perQuery(v, q.shape, "values copied for the product")
+	y := p.matmul(narrow, vc, "attention results by head", q.shape)
+	p.free(vc)
+	y = p.turned(y, q.shape, true)
+	merged := p.copied(y, "attention results", out)
+	p.free(y, narrow)
+	return merged
+}
+
+// keepsNoScores reports whether a fused kernel serves: the memory-efficient one,
+// which fp32 takes, knows no groups of query heads, and then PyTorch falls back
+// to plain products.
+func (p *program) keepsNoScores(q, k *tensor) bool {
+	grouped := k.shape[1].n != q.shape[1].n
+	return p.c.Attention != Eager && (!grouped || p.computes(q) != F32)
+}
+
+// perQuery copies keys or values, once for each query head of their group.
+func (p *program) perQuery(x *tensor, s shape, name string) *tensor {
+	y := p.copied(x, name, s)
+	if x.shape[1].n != s[1].n && y.from != nil {
+		y.from.reduce = func(g []*buffer) {
+			old := g[0]
+			g[0] = p.gradOf(x.shape, x.dtype)
+			p.drop(old)
+		}
+	}
+	return y
+}
+
+// rotated is x·cos + rotate_half(x)·sin. Sines and cosines want no gradient, so
+// that x is not saved.
+func (p *program) rotated(x *tensor, rotation []*tensor, name string) *tensor {
+	half := x.shape.of(dim{x.shape[len(x.shape)-1].symbol + "/2", x.shape[len(x.shape)-1].n / 2})
+	direct := p.timesConstant(x, rotation[0], "rotation parts")
+	negated := p.make("rotation parts", half, x.dtype)
+	turned := p.make("rotation parts", x.shape, x.dtype)
+	p.free(negated)
+	turned.out(p.record("rotate_half", []*tensor{x}, nil, func(g []*buffer) []*buffer {
+		part := p.gradOf(half, x.dtype)
+		a := p.gradOf(x.shape, x.dtype)
+		p.drop(part)
+		b := p.gradOf(x.shape, x.dtype)
+		p.drop(b)
+		return []*buffer{a}
+	}))
+	crossed := p.timesConstant(turned, rotation[1], "rotation parts")
+	p.free(turned)
+	y := p.add(direct, crossed, name)
+	p.free(direct, crossed)
+	return y
+}
+
+// timesConstant is x times something that wants no gradient.
+func (p *program) timesConstant(x, constant *tensor, name string) *tensor {
+	y := p.make(name, x.shape, promote(x.dtype, constant.dtype))
+	n := p.record(name, []*tensor{x}, []*buffer{constant.buffer}, func(g []*buffer) []*buffer {
+		return []*buffer{p.gradOf(x.shape, y.dtype)}
+	})
+	if n != nil {
+		n.reduce = func(g []*buffer) { p.fit(g, y.dtype, x) }
+	}
+	return y.out(n)
+}
+
+// hfLoss is the output layer and the loss of transformers: logits in fp32,
+// labels shifted. It takes over x.
+func (p *program) hfLoss(x *tensor, labels *buffer) *tensor {
+	w := p.leaf("head.weight")
+	if w == nil {
+		w = p.leaf("tokens.weight")
+	}
+	logits := p.linear(x, w, p.leaf("head.bias"), "logits", p.d.v)
+	wide := logits.view(logits.shape)
+	if logits.dtype != F32 {
+		p.free(wide)
+		wide = p.castLogits(logits, "logits in fp32")
+	}
+	padded := p.temp("shifted labels", p.tokens, I64)
+	shifted := p.temp("shifted labels", p.tokens, I64)
+	loss := p.crossEntropy(wide, shifted)
+	p.free(wide)
+	p.drop(padded, shifted)
+	if !p.c.KeepLogits {
+		p.free(logits)
+	} else {
+		p.kept = append(p.kept, logits)
+	}
+	p.free(x)
+	return loss
+}
