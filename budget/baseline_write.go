@@ -26,12 +26,12 @@ func (b *Baseline) Write(w io.Writer) error {
 	out.line(0, BaselineHead+": what these captures need, in bytes. Judge later ones against it with")
 	out.line(0, "# snapview check FILE --baseline THIS-FILE; add --update to write it anew.")
 	out.line(0, "version: "+baselineVersion)
-	out.line(0, "runs:")
+	out.line(0, "runs:"+emptyList(len(b.Runs)))
 	for i := range b.Runs {
 		r := &b.Runs[i]
 		out.line(0, "- file: "+quoted(r.Name))
 		out.line(1, "kind: "+r.Kind)
-		out.line(1, "devices:"+noneOf(len(r.Devices)))
+		out.line(1, "devices:"+emptyList(len(r.Devices)))
 		for j := range r.Devices {
 			out.device(&r.Devices[j])
 		}
@@ -39,10 +39,18 @@ func (b *Baseline) Write(w io.Writer) error {
 	return out.w.Flush()
 }
 
-// noneOf is the value of an empty list.
-func noneOf(n int) string {
+// emptyList is the value of a list without items, which else follow.
+func emptyList(n int) string {
 	if n == 0 {
 		return " []"
+	}
+	return ""
+}
+
+// emptyMap is likewise the value of a mapping without keys.
+func emptyMap(n int) string {
+	if n == 0 {
+		return " {}"
 	}
 	return ""
 }
@@ -67,7 +75,7 @@ func (b *baselineWriter) device(d *BaselineDevice) {
 	if d.Settings != "" {
 		b.line(2, "settings: "+quoted(d.Settings))
 	}
-	b.line(2, "stats:")
+	b.line(2, "stats:"+emptyMap(len(d.Numbers)))
 	for _, s := range gateStats {
 		n, ok := d.Numbers[s.name]
 		switch {
@@ -78,7 +86,7 @@ func (b *baselineWriter) device(d *BaselineDevice) {
 			b.line(3, s.name+": "+strconv.FormatInt(n, 10))
 		}
 	}
-	b.line(2, "categories:")
+	b.line(2, "categories:"+emptyMap(len(d.Totals)))
 	for _, at := range [...]string{atPeak, atEnd} {
 		if totals, ok := d.Totals[at]; ok {
 			b.totals(at, totals)
@@ -86,9 +94,13 @@ func (b *baselineWriter) device(d *BaselineDevice) {
 	}
 	b.line(2, "# Requested bytes of each line at the moment, most first.")
 	b.line(2, "moment: "+d.Moment)
-	b.line(2, "lines:"+noneOf(len(d.Places)))
+	b.line(2, "lines:"+emptyList(len(d.Places)))
 	for _, p := range d.Places {
-		for _, c := range sortedCategories(p.Totals) {
+		categories := sortedCategories(p.Totals)
+		if len(categories) == 0 {
+			categories = []attribution.Category{attribution.Unknown} // it is a line all the same
+		}
+		for _, c := range categories {
 			where := ""
 			if p.File != "" {
 				where = fmt.Sprintf("file: %s, line: %d, ", quoted(p.File), p.Line)
@@ -106,7 +118,7 @@ func (b *baselineWriter) device(d *BaselineDevice) {
 }
 
 func (b *baselineWriter) totals(at string, totals attribution.Totals) {
-	b.line(3, at+":"+map[bool]string{true: " {}"}[totals == attribution.Totals{}])
+	b.line(3, at+":"+emptyMap(len(sortedCategories(totals))))
 	for _, c := range attribution.Categories() {
 		if totals[c] != 0 {
 			b.size(4, c.String(), totals[c])
@@ -114,17 +126,13 @@ func (b *baselineWriter) totals(at string, totals attribution.Totals) {
 	}
 }
 
-// sortedCategories are those with bytes, most first. A place without any has one
-// all the same, so that it is listed.
+// sortedCategories are those with bytes, most first.
 func sortedCategories(t attribution.Totals) []attribution.Category {
 	var list []attribution.Category
 	for _, c := range attribution.Categories() {
 		if t[c] != 0 {
 			list = append(list, c)
 		}
-	}
-	if list == nil {
-		return []attribution.Category{attribution.Unknown}
 	}
 	slices.SortStableFunc(list, func(a, b attribution.Category) int { return int(min(max(t[b]-t[a], -1), 1)) })
 	return list

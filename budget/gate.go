@@ -101,6 +101,12 @@ func (g *Gate) title() string {
 // OwnName reports whether the gate has a name beyond what it is about.
 func (g *Gate) OwnName() bool { return g.Name != g.title() }
 
+// Whole is what percentages are of, in words; "" for nothing.
+func (g *Gate) Whole() string {
+	s, _ := findStat(g.Of)
+	return s.title
+}
+
 // Unit names what the gate's subject counts: "bytes", "count", "share" or "word".
 func (g *Gate) Unit() string { return [...]string{"bytes", "count", "share", "word"}[g.unit()] }
 

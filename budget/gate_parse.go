@@ -356,6 +356,8 @@ func (p *gateParser) check() error {
 		return p.errorf("%s has no limit: list the words that pass under allow", p.what)
 	case unit != unitWord && !g.Forbid && g.Max == nil && g.Min == nil && !g.grows():
 		return p.errorf("%s has no limit: add max, min, max_growth or min_growth", p.what)
+	case percent(g.Max) && g.Kind == OnFinding:
+		return under("max", "a finding takes a size, not %s", g.Max)
 	case percent(g.Max) && g.Of == "":
 		return under("max", "%s of what? say so with of, such as of: peak.reserved_bytes; against the baseline it is max_growth", g.Max)
 	case percent(g.Min) && g.Of == "":
@@ -368,8 +370,6 @@ func (p *gateParser) check() error {
 		return under("min_growth", "%s is more than max_growth, which is %s", g.MinGrowth, g.MaxGrowth)
 	case has("ignore_below") && g.MaxGrowth == nil:
 		return under("ignore_below", "there is no max_growth that it could be about")
-	case percent(g.Max) && g.Kind == OnFinding:
-		return under("max", "a finding takes a size")
 	}
 	return nil
 }

@@ -84,11 +84,10 @@ func (v *deviceView) categorySubjects(g *Gate) ([]gateSubject, string) {
 			noBefore = "the baseline does not have the " + g.At + "; --update writes it anew"
 		}
 	}
-	number, _ := v.device.source.number(map[string]string{atPeak: "peak.requested_bytes", atEnd: "requested_bytes"}[g.At])
 	var out []gateSubject
 	for _, c := range attribution.Categories() {
 		name := c.String()
-		s := gateSubject{value: Number{Value: totals[c], AtLeast: number.AtLeast && g.At == atEnd}, before: before[c], noBefore: noBefore, category: int(c)}
+		s := gateSubject{value: exactly(totals[c]), before: before[c], noBefore: noBefore, category: int(c)}
 		switch {
 		case g.Subject == name:
 		case g.Subject == AnyOf && !slices.Contains(g.Except, name) && (totals[c] != 0 || before[c] != 0):

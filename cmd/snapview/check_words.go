@@ -146,7 +146,7 @@ func (w *checkWords) setLimit(g *budget.Gate, c *budget.GateCheck) {
 			w.was = "≤ " + w.was
 		}
 	case g.Of != "":
-		w.rule = fmt.Sprintf("%s of %s", limitAmount(g, c.Rule), g.Of)
+		w.rule = fmt.Sprintf("%s of %s", limitAmount(g, c.Rule), g.Whole())
 	}
 	w.setMargin(g, c)
 }
