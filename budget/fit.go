@@ -120,7 +120,7 @@ func Fit(points []Point, o FitOptions) (*MemoryModel, error) {
 }
 
 // maxTerms bounds the size of the problem; its cost grows with the third power.
-const maxTerms = 300
+const maxTerms = 150
 
 func (m *MemoryModel) fit() error {
 	all := m.all()
@@ -128,7 +128,7 @@ func (m *MemoryModel) fit() error {
 	m.known = m.sys.posterior(m.sol)
 	m.held = m.leaveOut(all, m.sol)
 	for _, h := range m.held {
-		if !(h.predicted > 0) || math.IsInf(h.predicted, 0) {
+		if !(h.predicted > 0) || math.IsInf(h.predicted, 0) || math.IsInf(h.difficulty, 0) || math.IsNaN(h.difficulty) {
 			return fmt.Errorf("the points do not give a model: predictions are not sizes; check the values of the keys")
 		}
 	}
@@ -145,6 +145,15 @@ func (m *MemoryModel) all() []int {
 	return all
 }
 
+// others are all points but some.
+func (m *MemoryModel) others(left []int) []int {
+	gone := make([]bool, len(m.Points))
+	for _, i := range left {
+		gone[i] = true
+	}
+	return slices.DeleteFunc(m.all(), func(i int) bool { return gone[i] })
+}
+
 // predict is what a fit says about a point.
 func (m *MemoryModel) predict(sol solution, known *posterior, point int) heldOut {
 	row := m.sys.rows[point]
@@ -153,15 +162,33 @@ func (m *MemoryModel) predict(sol solution, known *posterior, point int) heldOut
 	return heldOut{v, m.sys.difficulty(known, row, top, v), top}
 }
 
-// maxJackknife is up to how many points each is left out by itself; beyond it they
-// are left out in that many groups.
-const maxJackknife = 200
+// Up to maxJackknife points each is left out by itself; more are left out in groups.
+const (
+	maxJackknife    = 100
+	jackknifeGroups = 20
+)
 
 // leaveOut predicts each of some points from the others of them. whole is the fit to
 // all of them, from which the search for the fit to the others starts.
 func (m *MemoryModel) leaveOut(use []int, whole solution) []heldOut {
 	out := make([]heldOut, len(use))
-	groups := min(len(use), maxJackknife)
+	leaveGroups(use, func(rest []int, left []int) {
+		sol := m.refit(rest, whole)
+		known := m.sys.posterior(sol)
+		for _, r := range left {
+			out[r] = m.predict(sol, known, use[r])
+		}
+	})
+	return out
+}
+
+// leaveGroups calls f, in parallel, for groups of points: with the other points, and
+// with the places in use of those left out.
+func leaveGroups(use []int, f func(rest, left []int)) {
+	groups := len(use)
+	if groups > maxJackknife {
+		groups = jackknifeGroups
+	}
 	inParallel(groups, func(g int) {
 		var rest, left []int
 		for r, i := range use {
@@ -171,13 +198,8 @@ func (m *MemoryModel) leaveOut(use []int, whole solution) []heldOut {
 				rest = append(rest, i)
 			}
 		}
-		sol := m.refit(rest, whole)
-		known := m.sys.posterior(sol)
-		for _, r := range left {
-			out[r] = m.predict(sol, known, use[r])
-		}
+		f(rest, left)
 	})
-	return out
 }
 
 // refit is the fit to fewer points than whole was.
@@ -296,7 +318,7 @@ func (m *MemoryModel) combinationQuantile() float64 {
 
 // withoutCombination predicts points from all others.
 func (m *MemoryModel) withoutCombination(left []int) []heldOut {
-	rest := slices.DeleteFunc(m.all(), func(i int) bool { return slices.Contains(left, i) })
+	rest := m.others(left)
 	sol := m.sys.solve(observations(m.Points, rest))
 	known := m.sys.posterior(sol)
 	out := make([]heldOut, len(left))

@@ -55,6 +55,7 @@ type Misfit struct {
 const (
 	checkFolds     = 5
 	otherDivisions = 6
+	manyPoints     = 500 // from here on the divisions differ little, and each takes long
 )
 
 // A division is a cross-validation under one division of the points into folds.
@@ -70,8 +71,11 @@ type division struct {
 func (m *MemoryModel) check() *FitCheck {
 	folds := min(checkFolds, len(m.Points))
 	divisions := make([]division, 1+otherDivisions)
+	if len(m.Points) > manyPoints {
+		divisions = divisions[:2]
+	}
 	inParallel(len(divisions), func(k int) { divisions[k] = m.divide(folds, uint64(k)) })
-	c := &FitCheck{Folds: folds, Divisions: otherDivisions, OtherMedians: [2]float64{math.Inf(1), 0}, OtherCoverage: [3]float64{1, 0, 0}}
+	c := &FitCheck{Folds: folds, Divisions: len(divisions) - 1, OtherMedians: [2]float64{math.Inf(1), 0}, OtherCoverage: [3]float64{1, 0, 0}}
 	first := divisions[0]
 	c.Median, c.Worst, c.WorstPoint = summary(first.errors)
 	c.Covered = trues(first.inside)
@@ -82,7 +86,7 @@ func (m *MemoryModel) check() *FitCheck {
 		c.OtherWorst = max(c.OtherWorst, worst)
 		covered := float64(trues(d.inside)) / float64(len(m.Points))
 		c.OtherCoverage[0], c.OtherCoverage[2] = min(c.OtherCoverage[0], covered), max(c.OtherCoverage[2], covered)
-		c.OtherCoverage[1] += covered / otherDivisions
+		c.OtherCoverage[1] += covered / float64(c.Divisions)
 	}
 	m.checkReserved(c, first)
 	c.Combinations = m.checkCombinations(first.errors)
@@ -104,8 +108,7 @@ func (m *MemoryModel) divide(folds int, seed uint64) division {
 	n := len(m.Points)
 	d := division{make([]float64, n), make([]bool, n), make([]float64, n), make([]float64, n), make([]bool, n)}
 	for _, left := range foldsOf(n, folds, seed) {
-		rest := slices.DeleteFunc(m.all(), func(i int) bool { return slices.Contains(left, i) })
-		part := m.part(rest)
+		part := m.part(m.others(left))
 		for _, i := range left {
 			h := part.predict(part.sol, part.known, i)
 			measured := float64(m.Points[i].Peak)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/snapview/snapview/internal/units"
@@ -108,10 +109,10 @@ func (m *MemoryModel) File() ModelFile {
 	f := ModelFile{Kind: modelKind, Version: modelVersion, Confidence: m.Confidence}
 	for i := range m.Terms {
 		t := &m.Terms[i]
-		f.Terms = append(f.Terms, TermJSON{t.Name, t.Class, t.Unit, t.When, t.Moments, t.Bytes, t.Textbook, t.Basis(), rounded(t.FromPoints)})
+		f.Terms = append(f.Terms, TermJSON{t.Name, t.Class, t.Unit, t.When, t.Moments, rounded(t.Bytes), t.Textbook, t.Basis(), rounded(t.FromPoints)})
 	}
 	if r := m.Reserved; r != nil {
-		f.Reserved = &ReservedJSON{r.Factor, int64(r.Fixed), r.PerParam, r.PerLogit, r.Half, r.Median, r.Worst, r.Points}
+		f.Reserved = &ReservedJSON{rounded(r.Factor), int64(r.Fixed), rounded(r.PerParam), rounded(r.PerLogit), rounded(r.Half), rounded(r.Median), rounded(r.Worst), r.Points}
 	}
 	for i := range m.Points {
 		f.Points = append(f.Points, m.pointJSON(i))
@@ -120,28 +121,38 @@ func (m *MemoryModel) File() ModelFile {
 	return f
 }
 
-func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }
+// rounded is v with six significant digits: machines differ in the last ones.
+func rounded(v float64) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	return short
+}
 
 func (c *FitCheck) json(points int) *CheckJSON {
 	if c == nil {
 		return nil
 	}
-	out := &CheckJSON{Folds: c.Folds, Median: c.Median, Worst: c.Worst, WorstPoint: c.WorstPoint, Covered: c.Covered, Of: points,
-		Coverage: float64(c.Covered) / float64(points), Width: c.Width, Divisions: c.Divisions,
-		OtherMedians: c.OtherMedians, OtherWorst: c.OtherWorst, OtherCoverage: c.OtherCoverage,
+	out := &CheckJSON{Folds: c.Folds, Median: rounded(c.Median), Worst: rounded(c.Worst), WorstPoint: c.WorstPoint, Covered: c.Covered, Of: points,
+		Coverage: rounded(float64(c.Covered) / float64(points)), Width: rounded(c.Width), Divisions: c.Divisions, OtherWorst: rounded(c.OtherWorst),
 		Combinations: []CombinationJSON{}, Misfits: []MisfitJSON{}}
+	for i, v := range c.OtherMedians {
+		out.OtherMedians[i] = rounded(v)
+	}
+	for i, v := range c.OtherCoverage {
+		out.OtherCoverage[i] = rounded(v)
+	}
 	for _, b := range c.Combinations {
-		j := CombinationJSON{Words: b.Words, Points: b.Points, Median: b.Median, Worst: b.Worst, Bias: b.Bias}
-		if !math.IsNaN(b.AloneMedian) {
-			j.AloneMedian, j.AloneWorst = &b.AloneMedian, &b.AloneWorst
+		j := CombinationJSON{Words: b.Words, Points: b.Points, Median: rounded(b.Median), Worst: rounded(b.Worst), Bias: rounded(b.Bias)}
+		if b.HasAlone() {
+			median, worst := rounded(b.AloneMedian), rounded(b.AloneWorst)
+			j.AloneMedian, j.AloneWorst = &median, &worst
 		}
 		out.Combinations = append(out.Combinations, j)
 	}
 	for _, b := range c.Misfits {
-		out.Misfits = append(out.Misfits, MisfitJSON(b))
+		out.Misfits = append(out.Misfits, MisfitJSON{b.Point, b.Predicted, rounded(b.Error)})
 	}
 	if c.ReservedOf > 0 {
-		out.Reserved = &ReservedCheck{c.ReservedMedian, c.ReservedWorst, c.ReservedCovered, c.ReservedOf}
+		out.Reserved = &ReservedCheck{rounded(c.ReservedMedian), rounded(c.ReservedWorst), c.ReservedCovered, c.ReservedOf}
 	}
 	return out
 }

@@ -7,12 +7,13 @@ import (
 )
 
 // A ReservedModel predicts the peak of reserved memory from that of allocated
-// memory: a part of it, a fixed amount for segments that are never full, and what
-// blocks of the weights and of the logits leave behind that nothing else can use.
+// memory: that, and beyond it a part of it, a fixed amount for segments that are never
+// full, and what blocks of the weights and of the logits leave behind that nothing else
+// can use.
 // The caching allocator's peak depends on the order of sizes, which points do not
 // hold, so this is much less sure than the model of the peak.
 type ReservedModel struct {
-	Factor    float64 // bytes per byte of the peak
+	Factor    float64 // bytes per byte of the peak, 1 or more
 	Fixed     float64 // bytes
 	PerParam  float64 // bytes; 0 when the points do not give parameters
 	PerLogit  float64 // bytes per b·s·V; likewise
@@ -52,11 +53,13 @@ func (m *MemoryModel) fitReserved(from []int) *ReservedModel {
 		return nil
 	}
 	c := m.reservedCoefficients(use)
-	r := &ReservedModel{Factor: c[0], Fixed: c[1] * mebibyte, PerParam: c[2], PerLogit: c[3], Points: len(use), FewPoints: len(use) < fewest}
+	r := &ReservedModel{Factor: 1 + c[0], Fixed: c[1] * mebibyte, PerParam: c[2], PerLogit: c[3], Points: len(use), FewPoints: len(use) < fewest}
 	errors := make([]float64, len(use))
-	inParallel(len(use), func(k int) {
-		i := use[k]
-		errors[k] = m.reservedError(m.reservedCoefficients(without(use, i)), i, float64(m.Points[i].Peak))
+	leaveGroups(use, func(rest, left []int) {
+		c := m.reservedCoefficients(rest)
+		for _, k := range left {
+			errors[k] = m.reservedError(c, use[k], float64(m.Points[use[k]].Peak))
+		}
 	})
 	if r.Half = orderQuantile(errors, m.Confidence); r.FewPoints {
 		r.Half = studentQuantile(errors, m.Confidence)
@@ -65,29 +68,20 @@ func (m *MemoryModel) fitReserved(from []int) *ReservedModel {
 	return r
 }
 
-func without(use []int, i int) []int {
-	out := make([]int, 0, len(use))
-	for _, j := range use {
-		if j != i {
-			out = append(out, j)
-		}
-	}
-	return out
-}
-
 // reservedError is how far the measured value is from the predicted one, as a part.
 func (m *MemoryModel) reservedError(c []float64, point int, peak float64) float64 {
 	p := &m.Points[point]
-	r := ReservedModel{Factor: c[0], Fixed: c[1] * mebibyte, PerParam: c[2], PerLogit: c[3]}
+	r := ReservedModel{Factor: 1 + c[0], Fixed: c[1] * mebibyte, PerParam: c[2], PerLogit: c[3]}
 	return math.Abs(float64(p.Reserved)/r.of(m.reservedRow(p.Numbers, peak)) - 1)
 }
 
-// of is the value of the model for a row, which is never below the peak.
+// of is the value of the model for a row.
 func (r *ReservedModel) of(row []float64) float64 {
-	return max(row[0], r.Factor*row[0]+r.Fixed+r.PerParam*row[2]+r.PerLogit*row[3])
+	return r.Factor*row[0] + r.Fixed + r.PerParam*row[2] + r.PerLogit*row[3]
 }
 
-// reservedCoefficients fits some points, with errors relative to what was measured.
+// reservedCoefficients fits what some points reserve beyond their peak, with errors
+// relative to all that they reserve.
 func (m *MemoryModel) reservedCoefficients(use []int) []float64 {
 	const n = 4
 	rows := make([][]float64, len(use))
@@ -107,8 +101,9 @@ func (m *MemoryModel) reservedCoefficients(use []int) []float64 {
 	}
 	for k, i := range use {
 		w := 1 / float64(m.Points[i].Reserved)
+		beyond := float64(m.Points[i].Reserved-m.Points[i].Peak) * w
 		for a := range n {
-			h[a] += rows[k][a] * scale[a] * w
+			h[a] += rows[k][a] * scale[a] * w * beyond
 			for b := a; b < n; b++ {
 				g.SetSym(a, b, g.At(a, b)+rows[k][a]*scale[a]*w*rows[k][b]*scale[b]*w)
 			}

@@ -325,6 +325,7 @@ func (s *system) textbook() []float64 {
 type posterior struct {
 	index []int // the coefficients off the bound
 	chol  mat.Cholesky
+	ok    bool // false when the equations are too badly conditioned to tell
 }
 
 func (s *system) posterior(sol solution) *posterior {
@@ -342,7 +343,7 @@ func (s *system) posterior(sol solution) *posterior {
 			sub.SetSym(k, l, g.At(i, p.index[l]))
 		}
 	}
-	p.chol.Factorize(sub) // positive definite: normal adds 1 to the diagonal
+	p.ok = p.chol.Factorize(sub)
 	return p
 }
 
@@ -350,6 +351,9 @@ func (s *system) posterior(sol solution) *posterior {
 // the coefficients are well known, more where the points say little about what the
 // configuration needs.
 func (s *system) difficulty(p *posterior, x []float64, m moment, peak float64) float64 {
+	if !p.ok {
+		return math.Inf(1)
+	}
 	a := mat.NewVecDense(max(1, len(p.index)), nil)
 	for k, j := range p.index {
 		if s.terms[j].moments.has(m) {
@@ -368,7 +372,7 @@ func (s *system) difficulty(p *posterior, x []float64, m moment, peak float64) f
 func (p *posterior) variances(n int) []float64 {
 	out := slices.Repeat([]float64{1}, n)
 	var inverse mat.SymDense
-	if len(p.index) == 0 || p.chol.InverseTo(&inverse) != nil {
+	if !p.ok || len(p.index) == 0 || p.chol.InverseTo(&inverse) != nil {
 		return out
 	}
 	for k, j := range p.index {

@@ -443,6 +443,9 @@ func (t *term) id() string {
 	return fmt.Sprintf("%s|%v|%d", t.unit, t.When, t.moments)
 }
 
+// classOrder is the order of terms: what stays first.
+var classOrder = []string{"parameter", "gradient", "optimizer_state", "activation", "temporary", "workspace", "unknown"}
+
 // merged joins terms that are the same thing for these points.
 func (b *termBuilder) merged() []term {
 	index := map[string]int{}
@@ -458,7 +461,9 @@ func (b *termBuilder) merged() []term {
 		out[at].Name += ", " + t.Name
 		out[at].textbook += t.textbook
 	}
-	slices.SortStableFunc(out, func(a, b term) int { return strings.Compare(a.Class, b.Class) })
+	slices.SortStableFunc(out, func(a, b term) int {
+		return slices.Index(classOrder, a.Class) - slices.Index(classOrder, b.Class)
+	})
 	return out
 }
 

@@ -85,6 +85,19 @@ func needHigh(p *Prediction) int64 {
 	return p.High
 }
 
+// Judge says whether a prediction fits.
+func (a *BatchAnswer) Judge(p *Prediction) string {
+	switch {
+	case needHigh(p) <= a.Usable:
+		return "safe"
+	case needMiddle(p) <= a.Usable:
+		return "likely to fit"
+	case p.Peak <= a.Usable:
+		return "only tensors fit"
+	}
+	return "does not fit"
+}
+
 // A batchSearch tries values of one key.
 type batchSearch struct {
 	m     *MemoryModel

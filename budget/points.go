@@ -64,7 +64,7 @@ var remarks = []string{"file", "files", "sha256", "name", "run", "note", "time",
 
 // Limits of a file of points.
 const (
-	maxPoints     = 20_000
+	maxPoints     = 5_000
 	maxKeys       = 48
 	maxLevels     = 24 // different words of one key
 	maxWord       = 100

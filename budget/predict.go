@@ -423,29 +423,33 @@ func (m *MemoryModel) measuredTogether(words map[string]string) bool {
 // halving below the smallest) value of a key, of the tokens of a step, or of the peak.
 func (m *MemoryModel) farAway(p Place, peak float64, out *Prediction) float64 {
 	most := 1.0
-	beyond := func(name, span string, v, least, largest float64) {
+	far := func(name, span string, v, least, largest float64) {
 		ratio := max(v/largest, least/max(v, 1e-9))
 		if ratio <= 1+1e-9 {
 			return
 		}
+		if !out.Extrapolated { // the keys come first, and the rest follows from them
+			out.Notes = append(out.Notes, fmt.Sprintf("%s is outside of the points (%s): extrapolated", name, span))
+		}
 		most = max(most, ratio)
-		out.Extrapolated = true
-		out.Notes = append(out.Notes, fmt.Sprintf("%s is outside of the points (%s): extrapolated", name, span))
 	}
 	for _, k := range m.keys {
 		if k.Words == nil && k.Name != keyParams {
 			v := p.Numbers[k.Name]
-			beyond(units.Safe(k.Name)+" "+number(v), spanText(k.Low, k.High), v, k.Low, k.High)
+			far(units.Safe(k.Name)+" "+number(v), spanText(k.Low, k.High), v, k.Low, k.High)
 		}
 	}
-	if most == 1 && m.schema.has(keyBatch) && m.schema.has(keySeq) {
+	out.Extrapolated = most > 1
+	if m.schema.has(keyBatch) && m.schema.has(keySeq) {
 		least, largest := m.span(func(q *Point) float64 { return q.Numbers[keyBatch] * q.Numbers[keySeq] })
 		v := p.Numbers[keyBatch] * p.Numbers[keySeq]
-		beyond("batch × seq = "+number(v), spanText(least, largest), v, least, largest)
+		far("batch × seq = "+number(v), spanText(least, largest), v, least, largest)
+		out.Extrapolated = most > 1
 	}
-	if _, largest := m.span(func(q *Point) float64 { return float64(q.Peak) }); most == 1 {
-		beyond("a peak of "+units.Bytes(int64(peak)), "at most "+units.Bytes(int64(largest)), peak, 0, largest)
-	}
+	_, largest := m.span(func(q *Point) float64 { return float64(q.Peak) })
+	largest *= 1.05 // the largest point itself is not beyond the points
+	far("a peak of "+units.Bytes(int64(peak)), "at most "+units.Bytes(int64(largest/1.05)), peak, 0, largest)
+	out.Extrapolated = most > 1
 	return 1 + math.Log2(most)
 }
 

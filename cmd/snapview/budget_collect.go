@@ -123,7 +123,7 @@ func (u *ui) collect(name string, o *budgetCollectOptions) (budget.Collected, er
 	if err != nil {
 		return none, inFile(name, err)
 	}
-	found.File = filepath.Base(name)
+	found.File = filepath.ToSlash(filepath.Clean(name))
 	if found.SHA256, err = fileHash(name); err != nil {
 		return none, inFile(name, err)
 	}

@@ -153,10 +153,11 @@ const plotRows = 33
 // curvePlot is a table with a bar for each value, the interval's upper end marked.
 func (u *ui) curvePlot(c *budget.MemoryCurve) string {
 	every := (len(c.Values) + plotRows - 1) / plotRows
+	step := c.Values[min(2, len(c.Values)-1)].Value - c.Values[min(1, len(c.Values)-2)].Value
 	var shown []*budget.CurveValue
 	most := int64(1)
 	for i := range c.Values {
-		if i%every == 0 || i == len(c.Values)-1 {
+		if i == 0 || i == len(c.Values)-1 || c.Values[i].Value%(every*step) == 0 {
 			shown = append(shown, &c.Values[i])
 			most = max(most, c.Values[i].Peak)
 		}

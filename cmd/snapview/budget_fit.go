@@ -84,13 +84,13 @@ func (u *ui) fitText(m *budget.MemoryModel, out string) string {
 	var b strings.Builder
 	c := m.Check
 	b.WriteString(u.style(bold, fmt.Sprintf("predicts the peak within %s, %s at worst", errorPercent(c.Median), errorPercent(c.Worst))))
-	fmt.Fprintf(&b, " (%s, each left out in turn)\n", plural(len(m.Points), "point"))
+	fmt.Fprintf(&b, " (%s, %d-fold cross-validation)\n", plural(len(m.Points), "point"), c.Folds)
 	u.factLines(&b, "worst", units.Safe(runText(&m.Points[c.WorstPoint])))
 	u.factLines(&b, "interval", fmt.Sprintf("%s of %d left-out points lie in it, ", percentOf(c.Covered, len(m.Points)), len(m.Points)),
 		fmt.Sprintf("which should be %s; ", percentText(m.Confidence)), fmt.Sprintf("it is ±%s on average", errorPercent(c.Width)))
 	u.factLines(&b, "other", fmt.Sprintf("%d other divisions into %d folds: ", c.Divisions, c.Folds),
 		fmt.Sprintf("median %s to %s, ", errorPercent(c.OtherMedians[0]), errorPercent(c.OtherMedians[1])), fmt.Sprintf("worst %s, ", errorPercent(c.OtherWorst)),
-		fmt.Sprintf("interval holds %s to %s", percentText(c.OtherCoverage[0]), percentText(c.OtherCoverage[2])))
+		fmt.Sprintf("interval holds %s to %s, mean %s", percentText(c.OtherCoverage[0]), percentText(c.OtherCoverage[2]), percentText(c.OtherCoverage[1])))
 	if r := m.Reserved; r != nil {
 		u.factLines(&b, "reserved", fmt.Sprintf("within %s, %s at worst; ", errorPercent(c.ReservedMedian), errorPercent(c.ReservedWorst)),
 			fmt.Sprintf("interval holds %s of %d", percentOf(c.ReservedCovered, c.ReservedOf), c.ReservedOf))

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/snapview/snapview/budget"
@@ -155,33 +157,34 @@ func (u *ui) maxBatchText(a *budget.BatchAnswer, q budget.BatchQuestion) string 
 	return b.String()
 }
 
-// limitTable has two rows for each limit: the last that fits and the first that does
-// not.
+// limitTable has a row for the last value that fits and the first that does not, for
+// each of the limits.
 func (u *ui) limitTable(a *budget.BatchAnswer) string {
+	shown := map[int]*budget.Prediction{}
+	for _, l := range []budget.BatchLimit{a.Safe, a.Likely, a.Tensors} {
+		if l.Fits != nil {
+			shown[l.Value] = l.Fits
+		}
+		if l.Fails != nil {
+			shown[l.Next] = l.Fails
+		}
+	}
 	table := newTable(right, right, left, right, left, left)
 	table.header(units.Safe(a.Over), "peak", "interval", "reserved", "interval", "")
-	row := func(v int, p *budget.Prediction, what string) {
-		if p == nil {
-			return
-		}
-		reserved, span := "-", ""
+	far := false
+	for _, v := range slices.Sorted(maps.Keys(shown)) {
+		p := shown[v]
+		reserved, span, star := "-", "", ""
 		if p.Reserved != nil {
 			reserved, span = units.Bytes(p.Reserved.Bytes), rangeText(p.Reserved.Low, p.Reserved.High)
 		}
 		if p.Extrapolated {
-			what += " *"
+			star, far = "*", true
 		}
-		table.row(units.Count(v), units.Bytes(p.Peak), rangeText(p.Low, p.High), reserved, span, what)
+		table.row(units.Count(v)+star, units.Bytes(p.Peak), rangeText(p.Low, p.High), reserved, span, a.Judge(p))
 	}
-	limit := func(l budget.BatchLimit, fits, fails string) {
-		row(l.Value, l.Fits, fits)
-		row(l.Next, l.Fails, fails)
-	}
-	limit(a.Safe, "safe", "may fit")
-	limit(a.Likely, "likely", "unlikely")
-	limit(a.Tensors, "tensors alone fit", "nothing helps")
 	text := table.String()
-	if strings.Contains(text, " *\n") {
+	if far {
 		text += pad("", factIndent) + "* beyond what was measured\n"
 	}
 	return text
