@@ -16,14 +16,12 @@ type Config struct {
 	GradDType    DType // of .grad; "" for what Precision implies
 	Attention    Attention
 	Checkpoint   Checkpoint
-	Dropout      float64
 	KeepLogits   bool // the caller holds the logits during the backward, as Hugging Face models return them
 	UpcastLogits bool // the loss works on an fp32 copy of 16-bit logits
 
 	Optimizer Optimizer
 	Kernel    Kernel // how the optimizer's step runs
 	Momentum  bool   // of SGD
-	ClipNorm  bool   // gradients are clipped by their norm
 
 	LoRARank    int64
 	LoRATargets Targets

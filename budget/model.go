@@ -23,6 +23,15 @@ const (
 	NoHead    Head = "none"
 )
 
+// A Style is whose code runs the model: it decides what is kept and copied.
+type Style string
+
+// Styles.
+const (
+	PlainStyle Style = "plain"        // written plainly in PyTorch, with its built-in functions
+	HFStyle    Style = "transformers" // as Hugging Face transformers writes it
+)
+
 // QKNorm is whether queries and keys are normalised.
 type QKNorm string
 
@@ -35,8 +44,9 @@ const (
 
 // A Model is an architecture. Zero in a number means: as usual, see the methods.
 type Model struct {
-	Name string // of a known model or of the file; "" for one's own
-	Arch Arch
+	Name  string // of a known model or of the file; "" for one's own
+	Arch  Arch
+	Style Style
 
 	// Params is the number of parameters of a model of which nothing else is
 	// known. Beside an architecture it only decides whether the output layer is
@@ -85,6 +95,9 @@ type Model struct {
 	NopeDim   int64
 	RopeDim   int64
 	ValueDim  int64
+
+	Dropout          float64 // of hidden states and embeddings
+	AttentionDropout float64
 
 	RelativeBuckets int64 // of T5
 	Pooler          bool

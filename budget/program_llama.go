@@ -107,8 +107,11 @@ func (p *program) hfAttention(q, k, v *tensor) *tensor {
 		return p.tape.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
 	}
 	scores := shape{q.shape[0], q.shape[1], q.shape[2], p.s}
-	qc := p.copied(q, "queries copied for the product", q.shape)
-	kc := p.perQuery(k, q.shape, "keys copied for the product")
+	d := p.computes(q)
+	qd, kd := p.cast(q, "inputs cast by autocast", d), p.cast(k, "inputs cast by autocast", d)
+	qc := p.copied(qd, "queries copied for the product", q.shape)
+	kc := p.perQuery(kd, q.shape, "keys copied for the product")
+	p.free(qd, kd)
 	raw := p.matmul(qc, kc, "scores", scores)
 	p.free(qc, kc)
 	scaled := p.scaled(raw, "scaled scores")
@@ -119,17 +122,23 @@ func (p *program) hfAttention(q, k, v *tensor) *tensor {
 		masked.out(n)
 	}
 	p.free(scaled)
-	wide := p.cast(masked, "scores in fp32", F32)
+	wide := masked.view(scores)
+	if p.m.Arch == Llama || p.m.Arch == ViT { // which ask for it
+		p.free(wide)
+		wide = p.cast(masked, "scores in fp32", F32)
+	}
 	probabilities := p.softmax(wide, "attention probabilities")
 	p.free(wide)
 	narrow := p.cast(probabilities, "attention probabilities in 16 bits", p.computes(v))
 	p.free(probabilities, masked)
+	kept := p.dropout(narrow, p.m.AttentionDropout, "attention probabilities after dropout")
+	p.free(narrow)
 	vc := p.perQuery(v, q.shape, "values copied for the product")
-	y := p.matmul(narrow, vc, "attention results by head", q.shape)
+	y := p.matmul(kept, vc, "attention results by head", q.shape)
 	p.free(vc)
 	y = p.turned(y, q.shape, true)
 	merged := p.copied(y, "attention results", out)
-	p.free(y, narrow)
+	p.free(y, kept)
 	return merged
 }
 

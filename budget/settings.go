@@ -96,7 +96,7 @@ var settingNames = map[string]string{
 	"pp": "pipeline", "pipeline_parallel": "pipeline", "pipeline_model_parallel_size": "pipeline",
 	"sp": "sequence_parallel", "cp": "context", "context_parallel": "context", "ep": "expert", "expert_parallel": "expert",
 	"world_size": "gpus", "num_gpus": "gpus", "lora_r": "lora_rank", "rank": "lora_rank",
-	"clip": "clip_norm", "max_grad_norm": "clip_norm", "grad_type": "grad_dtype", "gradient_dtype": "grad_dtype",
+	"grad_type": "grad_dtype", "gradient_dtype": "grad_dtype",
 }
 
 func settingWords() (names []string) {
@@ -262,8 +262,9 @@ func (s Setting) word(value string) (string, error) {
 	if other, ok := otherWords[s.Name][plain]; ok {
 		plain = other
 	}
+	bare := strings.NewReplacer("-", "", "_", "")
 	for _, w := range s.Words {
-		if plain == strings.ToLower(w) || strings.ReplaceAll(plain, "-", "") == strings.ReplaceAll(w, "-", "") {
+		if bare.Replace(plain) == bare.Replace(strings.ToLower(w)) {
 			return w, nil
 		}
 	}
@@ -298,6 +299,9 @@ var otherWords = map[string]map[string]string{
 	"optimizer": {
 		"adamw-torch": "adamw", "adamw-hf": "adamw", "adam8bit": "adamw8bit", "adamw-8bit": "adamw8bit", "adamw-bnb-8bit": "adamw8bit",
 		"8bit-adam": "adamw8bit", "paged-adamw-8bit": "adamw8bit", "lion-32bit": "lion",
+	},
+	"activation": {
+		"gelu-pytorch-tanh": "gelu", "gelu-tanh": "gelu", "gelu-fast": "gelu_new", "swish": "silu", "swiglu": "silu", "geglu": "gelu", "quick-gelu": "silu",
 	},
 	"optimizer_kernel": {"default": "foreach", "single": "forloop", "for-loop": "forloop"},
 	"grad_dtype":       typeWords,

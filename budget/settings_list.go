@@ -3,6 +3,7 @@ package budget
 var modelSettings = []Setting{
 	{Name: modelKey, Help: "a known model, such as gpt2 or llama-3-8b", Group: groupModel, field: func(c *Config) any { return wordField[string]{&c.Model.Name} }},
 	word(groupModel, archKey, "family of the model", func(c *Config) *Arch { return &c.Model.Arch }, GPT, Llama, BERT, T5, ViT),
+	word(groupModel, "style", "whose code runs the model (default plain for arch gpt, else transformers)", func(c *Config) *Style { return &c.Model.Style }, PlainStyle, HFStyle),
 	count(groupModel, "params", "number of parameters, when nothing else is known: 7e9 or 7B", func(c *Config) *int64 { return &c.Model.Params }),
 	count(groupModel, "layers", "blocks, L", func(c *Config) *int64 { return &c.Model.Layers }),
 	count(groupModel, "decoder_layers", "blocks of a T5 decoder (default layers)", func(c *Config) *int64 { return &c.Model.DecoderLayers }),
@@ -62,7 +63,8 @@ var workSettings = []Setting{
 	word(groupWork, "grad_dtype", "type of the gradients (default: of the weights; fp32 beside a master copy)", func(c *Config) *DType { return &c.GradDType }, "", F32, B16, F16),
 	word(groupWork, keyAttention, "how attention is computed", func(c *Config) *Attention { return &c.Attention }, Eager, SDPA, Flash, Efficient),
 	word(groupWork, keyCheckpoint, "what is recomputed in the backward", func(c *Config) *Checkpoint { return &c.Checkpoint }, NoCheckpoint, SelectiveCheckpoint, FullCheckpoint),
-	{Name: "dropout", Help: "probability of dropout in training", Group: groupWork, field: func(c *Config) any { return &c.Dropout }},
+	{Name: "dropout", Help: "probability of dropout", Group: groupWork, field: func(c *Config) any { return &c.Model.Dropout }},
+	{Name: "attention_dropout", Help: "probability of dropout of attention probabilities", Group: groupWork, field: func(c *Config) any { return &c.Model.AttentionDropout }},
 	flag(groupWork, "keep_logits", "the caller holds the logits during the backward", func(c *Config) *bool { return &c.KeepLogits }),
 	flag(groupWork, "upcast_logits", "the loss works on an fp32 copy of the logits", func(c *Config) *bool { return &c.UpcastLogits }),
 }
@@ -71,7 +73,6 @@ var stateSettings = []Setting{
 	word(groupState, keyOptimizer, "the optimizer", func(c *Config) *Optimizer { return &c.Optimizer }, AdamW, Adam, SGD, Adam8, Adafactor, Lion, Muon),
 	word(groupState, "optimizer_kernel", "how its step runs (default foreach; fused beside a master copy)", func(c *Config) *Kernel { return &c.Kernel }, "", Foreach, Fused, ForLoop),
 	flag(groupState, "momentum", "SGD has momentum", func(c *Config) *bool { return &c.Momentum }),
-	flag(groupState, "clip_norm", "gradients are clipped by their norm", func(c *Config) *bool { return &c.ClipNorm }),
 	count(groupState, "lora_rank", "rank of LoRA adapters; the base model is then frozen", func(c *Config) *int64 { return &c.LoRARank }),
 	word(groupState, "lora_targets", "layers that LoRA adapts", func(c *Config) *Targets { return &c.LoRATargets }, TargetQV, TargetAtt, TargetAll),
 	flag(groupState, "frozen", "the model is not trained, but for adapters", func(c *Config) *bool { return &c.Frozen }),

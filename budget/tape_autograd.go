@@ -154,8 +154,8 @@ func (t *tape) prepare(n *gradNode) {
 	}
 }
 
-// apply runs one node (Engine::evaluate_function): its gradients go when it is
-// done, then its results are fitted to the inputs, then what it saved goes.
+// apply runs one node (Engine::evaluate_function): its results are fitted to the
+// inputs, then the gradients it was given go, then what it saved.
 func (t *tape) apply(n *gradNode) []*buffer {
 	grads := n.grads
 	n.grads, n.seen = nil, false
@@ -166,10 +166,10 @@ func (t *tape) apply(n *gradNode) []*buffer {
 	if n.frame != nil { // saved-tensor hooks own what was saved until it is unpacked
 		t.drop(n.saved...)
 	}
-	t.drop(grads...)
 	if n.reduce != nil {
 		n.reduce(out)
 	}
+	t.drop(grads...)
 	if n.frame == nil {
 		t.drop(n.saved...)
 	} else {
