@@ -89,6 +89,10 @@ func solveFree(g *mat.SymDense, h []float64, free []bool) []float64 {
 			index = append(index, j)
 		}
 	}
+	out := make([]float64, len(h))
+	if len(index) == 0 {
+		return out
+	}
 	sub := mat.NewSymDense(len(index), nil)
 	rhs := mat.NewVecDense(len(index), nil)
 	for a, i := range index {
@@ -97,7 +101,6 @@ func solveFree(g *mat.SymDense, h []float64, free []bool) []float64 {
 			sub.SetSym(a, b, g.At(i, index[b]))
 		}
 	}
-	out := make([]float64, len(h))
 	var chol mat.Cholesky
 	var x mat.VecDense
 	if !chol.Factorize(sub) || chol.SolveVecTo(&x, rhs) != nil {
