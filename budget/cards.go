@@ -43,7 +43,9 @@ func Cards() []Card {
 
 // FindCard returns a card by its name; hyphens, blanks and case do not matter.
 func FindCard(name string) (Card, error) {
-	plain := func(s string) string { return strings.NewReplacer("-", "", " ", "", "_", "", "nvidia", "", "geforce", "", "gb", "").Replace(strings.ToLower(s)) }
+	plain := func(s string) string {
+		return strings.NewReplacer("-", "", " ", "", "_", "", "nvidia", "", "geforce", "", "gb", "").Replace(strings.ToLower(s))
+	}
 	var names []string
 	for _, c := range Cards() {
 		names = append(names, c.Name)

@@ -96,6 +96,9 @@ type Model struct {
 	RopeDim   int64
 	ValueDim  int64
 
+	NormOffset bool // norms multiply with 1 + their weights, as in Gemma
+	Softcap    bool // scores and logits pass a tanh, as in Gemma 2
+
 	Dropout          float64 // of hidden states and embeddings
 	AttentionDropout float64
 

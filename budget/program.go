@@ -34,21 +34,33 @@ func newProgram(c *Config, card Card) *program {
 	return p
 }
 
-// parameters allocates the weights.
+// parameters allocates the weights, each tensor by itself.
 func (p *program) parameters() {
 	list := p.m.ParamList()
 	for i := range list {
 		param := &list[i]
-		l := &leaf{param: param, trained: !p.c.Frozen, gradType: p.p.grad}
-		l.shape, l.dtype = param.Shape, p.p.weight
-		l.label = p.name(GradientClass, attribution.Gradient, "gradients", l.shape, l.gradType)
-		l.buffer = p.alloc(ParameterClass, attribution.Parameter, "weights", l.shape, l.dtype)
-		if l.trained {
-			l.from = p.leafNode(l)
+		weight := p.p.weight
+		if p.c.Quant != "" && p.c.Frozen && param.Layer >= 0 && len(param.Shape) > 1 {
+			weight = p.c.Quant
 		}
-		p.leaves[param.Name] = l
-		p.order = append(p.order, l)
+		p.addLeafOf(param, "weights", weight, p.p.grad, !p.c.Frozen)
 	}
+	if p.c.LoRARank > 0 {
+		p.adapters(list)
+	}
+}
+
+// addLeafOf allocates a parameter.
+func (p *program) addLeafOf(param *Param, line string, weight, grad DType, trained bool) {
+	l := &leaf{param: param, trained: trained, gradType: grad}
+	l.shape, l.dtype = param.Shape, weight
+	l.label = p.name(GradientClass, attribution.Gradient, "gradients", l.shape, l.gradType)
+	l.buffer = p.alloc(ParameterClass, attribution.Parameter, line, l.shape, l.dtype)
+	if trained {
+		l.from = p.leafNode(l)
+	}
+	p.leaves[param.Name] = l
+	p.order = append(p.order, l)
 }
 
 // leaf returns a parameter by its name, nil when the model does not have it.
@@ -61,7 +73,8 @@ func (p *program) norm(x *tensor, name, line string) *tensor {
 
 // dense is a linear layer of the model.
 func (p *program) dense(x *tensor, name, line string, out dim) *tensor {
-	return p.linear(x, p.leaf(name+".weight"), p.leaf(name+".bias"), line, out)
+	y := p.linear(x, p.leaf(name+".weight"), p.leaf(name+".bias"), line, out)
+	return p.lora(x, y, name, out)
 }
 
 func blockName(i int64) string { return "blocks." + strconv.FormatInt(i, 10) + "." }

@@ -45,23 +45,50 @@ func (p *program) llamaBlock(i int64, x *tensor, rotation []*tensor) *tensor {
 	normed := p.rmsNorm(x, p.leaf(name+"attention_norm.weight"), "norm before attention")
 	attended := p.llamaAttention(name+"attention", normed, rotation)
 	p.free(normed)
+	attended = p.outNorm(attended, name+"attention_out_norm.weight", "norm after attention")
 	y := p.add(x, attended, "residual after attention")
 	p.free(attended)
 
 	normed = p.rmsNorm(y, p.leaf(name+"mlp_norm.weight"), "norm before MLP")
-	out := p.gatedMLP(name+"mlp", normed)
+	var out *tensor
+	if p.leaf(name+"router.weight") != nil {
+		out = p.experts(name, normed)
+	} else {
+		out = p.gatedMLP(name+"mlp", normed, p.d.f)
+	}
 	p.free(normed)
+	out = p.outNorm(out, name+"mlp_out_norm.weight", "norm after MLP")
 	z := p.add(y, out, "residual after MLP")
 	p.free(out, y)
 	return z
 }
 
-// gatedMLP is down(act(gate(x)) · up(x)).
-func (p *program) gatedMLP(name string, x *tensor) *tensor {
-	gate := p.dense(x, name+".gate", "MLP gate projection", p.d.f)
-	active := p.pointwise(gate, "MLP activation", false)
+// outNorm is a norm of what goes into the residual, as Gemma 2 has them. It
+// takes over x.
+func (p *program) outNorm(x *tensor, name, line string) *tensor {
+	w := p.leaf(name)
+	if w == nil {
+		return x
+	}
+	y := p.rmsNorm(x, w, line)
+	p.free(x)
+	return y
+}
+
+// gatedMLP is down(act(gate(x)) · up(x)), or down(act(up(x))) without a gate.
+func (p *program) gatedMLP(name string, x *tensor, width dim) *tensor {
+	if !p.m.Gated {
+		up := p.dense(x, name+".up", "MLP up projection", width)
+		active := p.activation(up)
+		p.free(up)
+		down := p.dense(active, name+".down", "MLP down projection", p.d.h)
+		p.free(active)
+		return down
+	}
+	gate := p.dense(x, name+".gate", "MLP gate projection", width)
+	active := p.activation(gate)
 	p.free(gate)
-	up := p.dense(x, name+".up", "MLP up projection", p.d.f)
+	up := p.dense(x, name+".up", "MLP up projection", width)
 	both := p.product(active, up, "MLP gated")
 	p.free(active, up)
 	down := p.dense(both, name+".down", "MLP down projection", p.d.h)
@@ -71,6 +98,9 @@ func (p *program) gatedMLP(name string, x *tensor) *tensor {
 
 func (p *program) llamaAttention(name string, x *tensor, rotation []*tensor) *tensor {
 	d := p.d
+	if p.m.KVRank != 0 {
+		return p.latentAttention(name, x, rotation)
+	}
 	query, key := shape{p.b, d.a, p.s, d.d}, shape{p.b, d.g, p.s, d.d}
 	eager := p.c.Attention == Eager
 	q := p.headed(x, name, "query", "queries", d.q, query, false)
@@ -102,7 +132,10 @@ func (p *program) headed(x *tensor, attention, name, line string, width dim, hea
 // hfAttention is the core of attention as transformers dispatches it; it returns
 // the heads of each token side by side.
 func (p *program) hfAttention(q, k, v *tensor) *tensor {
-	out := shape{p.b, p.s, p.d.q}
+	out := shape{p.b, p.s, {v.shape[3].symbol + "·a", v.shape[3].n * q.shape[1].n}}
+	if v.shape[3].n == p.d.d.n {
+		out[2] = p.d.q
+	}
 	if p.keepsNoScores(q, k) {
 		return p.tape.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
 	}
@@ -116,6 +149,7 @@ func (p *program) hfAttention(q, k, v *tensor) *tensor {
 	p.free(qc, kc)
 	scaled := p.scaled(raw, "scaled scores")
 	p.free(raw)
+	scaled = p.capped(scaled, "scores")
 	masked := p.make("masked scores", scores, promote(scaled.dtype, p.p.weight))
 	if n := p.record("add", []*tensor{scaled}, nil, func(g []*buffer) []*buffer { return []*buffer{g[0].hold()} }); n != nil {
 		n.reduce = func(g []*buffer) { p.fit(g, masked.dtype, scaled) }
@@ -140,6 +174,20 @@ func (p *program) hfAttention(q, k, v *tensor) *tensor {
 	merged := p.copied(y, "attention results", out)
 	p.free(y, kept)
 	return merged
+}
+
+// capped is tanh(x/c)·c where the model caps, as Gemma 2 does. It takes over x.
+func (p *program) capped(x *tensor, name string) *tensor {
+	if !p.m.Softcap {
+		return x
+	}
+	divided := p.scaled(x, name+" capped")
+	p.free(x)
+	tanh := p.pointwise(divided, "tanh of "+name, true)
+	p.free(divided)
+	y := p.scaled(tanh, name+" capped")
+	p.free(tanh)
+	return y
 }
 
 // keepsNoScores reports whether a fused kernel serves: the memory-efficient one,
@@ -205,7 +253,7 @@ func (p *program) hfLoss(x *tensor, labels *buffer) *tensor {
 	if w == nil {
 		w = p.leaf("tokens.weight")
 	}
-	logits := p.linear(x, w, p.leaf("head.bias"), "logits", p.d.v)
+	logits := p.capped(p.linear(x, w, p.leaf("head.bias"), "logits", p.d.v), "logits")
 	wide := logits.view(logits.shape)
 	if logits.dtype != F32 {
 		p.free(wide)

@@ -11,6 +11,11 @@ func (p *program) rmsNorm(x *tensor, w *leaf, name string) *tensor {
 	scale := p.inverseRoot(wide, rows)
 	normal := p.timesRows(wide, scale, s)
 	p.free(scale)
+	if p.m.NormOffset {
+		y := p.timesOffset(normal, w, x.dtype, name)
+		p.free(normal, wide)
+		return y
+	}
 	narrow := p.cast(normal, "normalised, before the norm's weights", x.dtype)
 	y := p.timesWeight(narrow, w, name)
 	p.free(narrow, normal, wide)
@@ -101,4 +106,25 @@ func (p *program) timesWeight(x *tensor, w *leaf, name string) *tensor {
 		}
 	}
 	return y.out(n)
+}
+
+// timesOffset is x·(1 + w) in fp32, converted afterwards, as Gemma has it.
+func (p *program) timesOffset(x *tensor, w *leaf, d DType, name string) *tensor {
+	wide := &tensor{buffer: p.alloc(ActivationClass, attribution.Activation, "norm weights in fp32", w.shape, F32), shape: w.shape, dtype: F32, from: w.from}
+	product := p.make(name+", in fp32", x.shape, F32)
+	n := p.record(name, []*tensor{x, &w.tensor}, []*buffer{x.buffer, wide.buffer}, func(g []*buffer) []*buffer {
+		return []*buffer{p.gradOf(x.shape, F32), p.gradOf(x.shape, F32)}
+	})
+	if n != nil {
+		n.reduce = func(g []*buffer) {
+			old := g[1]
+			g[1] = p.allocAs(w.label, w.gradType.bytesOf(w.shape.elements()))
+			p.reduction(x.shape.elements()/w.shape.elements(), w.shape.elements())
+			p.drop(old)
+		}
+	}
+	product.out(n)
+	y := p.cast(product, name, d)
+	p.free(wide, product)
+	return y
 }

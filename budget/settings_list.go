@@ -25,6 +25,8 @@ var modelSettings = []Setting{
 	flag(groupModel, "fused_qkv", "one matrix for queries, keys and values", func(c *Config) *bool { return &c.Model.FusedQKV }),
 	flag(groupModel, "rms_norm", "RMSNorm rather than LayerNorm", func(c *Config) *bool { return &c.Model.RMSNorm }),
 	flag(groupModel, "norm_bias", "norms have a bias", func(c *Config) *bool { return &c.Model.NormBias }),
+	flag(groupModel, "norm_offset", "norms multiply with 1 + their weights", func(c *Config) *bool { return &c.Model.NormOffset }),
+	flag(groupModel, "softcap", "scores and logits pass a tanh", func(c *Config) *bool { return &c.Model.Softcap }),
 	flag(groupModel, "embed_norm", "a norm behind the embedding", func(c *Config) *bool { return &c.Model.EmbedNorm }),
 	flag(groupModel, "final_norm", "a norm behind the last block", func(c *Config) *bool { return &c.Model.FinalNorm }),
 	flag(groupModel, "post_norm", "norms behind the residual", func(c *Config) *bool { return &c.Model.PostNorm }),

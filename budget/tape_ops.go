@@ -82,6 +82,9 @@ func (t *tape) autocast(d DType, f func()) {
 	t.casts = outer
 }
 
+// packed reports whether weights of the type must be unpacked to multiply.
+func (d DType) packed() bool { return d == NF4 || d == I8 }
+
 // computes is the type of matrix products of x.
 func (t *tape) computes(x *tensor) DType {
 	if t.casts != nil {
@@ -95,7 +98,7 @@ func (t *tape) weight(l *leaf) *tensor {
 	if l == nil {
 		return nil
 	}
-	if t.casts == nil || t.casts.dtype == l.dtype {
+	if t.casts == nil || t.casts.dtype == l.dtype || l.dtype.packed() {
 		return l.view(l.shape)
 	}
 	if y := t.casts.of[l]; y != nil {
@@ -130,8 +133,13 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 	bias := t.weight(b)
 	weight := t.weight(w)
 	input := t.cast(x, "inputs cast by autocast", d)
+	var unpacked *buffer
+	if w.dtype.packed() {
+		unpacked = t.dequantised(w, d)
+	}
 	y := t.make(name, x.shape.of(out), d)
 	t.library(b != nil)
+	t.drop(unpacked)
 	saved := make([]*buffer, 2)
 	if wants(weight) {
 		saved[0] = input.buffer
@@ -146,8 +154,13 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 		if !wants(input) {
 			return nil
 		}
+		var unpacked *buffer
+		if w.dtype.packed() {
+			unpacked = t.dequantised(w, d)
+		}
 		g := t.gradOf(x.shape, d)
 		g.viewed = true
+		t.drop(unpacked)
 		return g
 	}
 	n := t.record(name, []*tensor{input, weight, bias}, saved, func(g []*buffer) []*buffer {
