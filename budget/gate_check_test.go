@@ -234,8 +234,8 @@ func TestGateReportErr(t *testing.T) {
 		{"- {stat: oom_events, max: 0}", ""},
 		{"- {stat: peak.reserved_bytes, max: 1MiB, severity: warn}", ""},
 		{"- {stat: peak.reserved_bytes, max: 1MiB}\n- {stat: trace.peak_bytes, max: 1MiB}", "1 of 2 gates exceeded"},
-		{"- {stat: oom_events, max: 0}\n- {stat: trace.peak_bytes, max: 1MiB}", "1 of 2 gates matching nothing in the captures; correct the budget"},
-		{"- {stat: oom_events, max: 0}\n- {stat: peak.allocated_bytes, max: 1MiB}", "1 of 2 gates that cannot be judged"},
+		{"- {stat: oom_events, max: 0}\n- {stat: trace.peak_bytes, max: 1MiB}", "1 of 2 gates about nothing that the captures have; correct the budget"},
+		{"- {stat: oom_events, max: 0}\n- {stat: peak.allocated_bytes, max: 1MiB}", "1 of 2 gates cannot be judged"},
 		{"- {stat: oom_events, max: 0}\n- {stat: peak.allocated_bytes, max: 1MiB, optional: true}", ""},
 		{"- {stat: peak.allocated_bytes, max: 1MiB, optional: true}", "no gate could be judged"},
 	} {

@@ -184,9 +184,9 @@ func (r *GateReport) Err() error {
 	case unread > 0:
 		return fmt.Errorf("%s not read", ofAll(unread, len(r.Files), "file"))
 	case lost > 0:
-		return fmt.Errorf("%s matching nothing in the captures; correct the budget", ofAll(lost, len(r.Gates), "gate"))
+		return fmt.Errorf("%s about nothing that the captures have; correct the budget", ofAll(lost, len(r.Gates), "gate"))
 	case unjudged > 0:
-		return fmt.Errorf("%s that cannot be judged", ofAll(unjudged, len(r.Gates), "gate"))
+		return fmt.Errorf("%s cannot be judged", ofAll(unjudged, len(r.Gates), "gate"))
 	case r.Count(GateSkipped) == len(r.Gates):
 		return errors.New("no gate could be judged")
 	}

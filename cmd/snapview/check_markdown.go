@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"html"
 	"io"
 	"strings"
 
@@ -16,6 +17,7 @@ const (
 	maxMarkdownDevices = 4
 	maxMarkdownLines   = 30
 	maxMarkdownName    = 120
+	maxMarkdownText    = 300
 )
 
 // writeCheckMarkdown writes the report as a comment for a pull request: the
@@ -98,10 +100,12 @@ func mdGate(r *checkWords) string {
 	switch {
 	case c == nil || c.Place == nil && c.Subject == "":
 		return mdText(g.Name)
+	case c.Place == nil:
+		return mdText(gateText(g, c, maxMarkdownName))
 	case g.OwnName():
 		return mdText(g.Name) + ": " + mdCode(subjectText(c, maxMarkdownName))
 	}
-	return mdCode(gateText(g, c, maxMarkdownName))
+	return mdCode(subjectText(c, maxMarkdownName))
 }
 
 // mdReasons say why rows are no plain pass, and whom to ask.
@@ -130,7 +134,7 @@ func mdReason(r *checkWords) string {
 		}
 	}
 	if why := r.explanation(); why != "" {
-		lines = append(lines, mdCode(why))
+		lines = append(lines, mdText(why))
 	}
 	g := r.result.Gate
 	if g.Owner != "" {
@@ -194,16 +198,15 @@ func mdRows(g *budget.Growth, o *checkOptions) string {
 func mdText(s string) string { return strings.ReplaceAll(mdOwner(s), "@", "@\u200b") }
 
 // mdOwner is mdText for an owner, who may be notified.
-func mdOwner(s string) string {
+func mdOwner(s string) string { return mdEscape(units.Ellipsis(units.Safe(s), maxMarkdownText)) }
+
+// mdEscape takes every meaning from text.
+func mdEscape(s string) string {
 	var b strings.Builder
-	for _, r := range units.Ellipsis(units.Safe(s), 2*maxMarkdownName) {
+	for _, r := range s {
 		switch {
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '&':
-			b.WriteString("&amp;")
+		case strings.ContainsRune("<>&\"", r):
+			b.WriteString(html.EscapeString(string(r)))
 		case strings.ContainsRune("\\`*_[]|~#$!", r):
 			b.WriteByte('\\')
 			b.WriteRune(r)
@@ -216,19 +219,16 @@ func mdOwner(s string) string {
 
 // mdHTML is text inside an HTML element of Markdown.
 func mdHTML(s string) string {
-	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", `"`, "&quot;", "@", "@\u200b").Replace(units.Ellipsis(units.Safe(s), maxMarkdownName))
+	return html.EscapeString(strings.ReplaceAll(units.Ellipsis(units.Safe(s), maxMarkdownName), "@", "@\u200b"))
 }
 
-// mdCode makes text a code span, in which nothing has a meaning but its own
-// backticks and, in a table, a bar.
+// mdCode makes text code: a code span, in which nothing has a meaning, or an
+// element where it holds what some reader of Markdown could take for HTML or for
+// the end of the span or of a table's cell.
 func mdCode(s string) string {
-	s = strings.ReplaceAll(units.Ellipsis(units.Safe(s), 2*maxMarkdownName), "|", `\x7c`)
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
+	s = strings.TrimSpace(units.Ellipsis(units.Safe(s), maxMarkdownText))
+	if s == "" || strings.ContainsAny(s, "<>&|`") {
+		return "<code>" + mdEscape(s) + "</code>"
 	}
-	if s == "" || strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") || s != strings.TrimSpace(s) {
-		s = " " + s + " "
-	}
-	return fence + s + fence
+	return "`" + s + "`"
 }

@@ -264,7 +264,7 @@ func (a *checkAnswer) verdict() (word, text string) {
 		status budget.GateStatus
 		text   string
 	}{
-		{budget.GateExceeded, "exceeded"}, {budget.GateUnjudged, "cannot be judged"}, {budget.GateNoMatch, "matching nothing"},
+		{budget.GateExceeded, "exceeded"}, {budget.GateUnjudged, "cannot be judged"}, {budget.GateNoMatch, "about nothing that the captures have"},
 		{budget.GateWarned, "over a limit that only warns"}, {budget.GateSkipped, "skipped"}, {budget.GatePassed, "passed"},
 	}
 	if word == "PASS" {

@@ -139,7 +139,7 @@ func runDocumented(t *testing.T, command string) string {
 	t.Helper()
 	var out bytes.Buffer
 	code := run(context.Background(), strings.Fields(command), strings.NewReader(""), &out, &out)
-	if code != exitOK {
+	if code != exitOK && (code != exitGate || !strings.HasPrefix(command, "check ")) {
 		t.Errorf("snapview %s: exit code %d\n%s", command, code, out.String())
 	}
 	return out.String()
