@@ -261,3 +261,16 @@ func (r *BaselineRun) device(id string, alone bool) (*BaselineDevice, error) {
 	}
 	return nil, fmt.Errorf("the baseline's run %s has no device %s; --update adds it", r.Name, id)
 }
+
+// knows reports whether the device has what a gate on growth compares with.
+func (d *BaselineDevice) knows(g *Gate) bool {
+	switch g.Kind {
+	case OnStat:
+		_, ok := d.Numbers[g.Subject]
+		return ok
+	case OnCategory:
+		_, ok := d.Totals[g.At]
+		return ok
+	}
+	return d.Moment == g.At
+}

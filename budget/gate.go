@@ -58,6 +58,7 @@ type Gate struct {
 	Optional bool // what cannot be judged is skipped
 
 	implied bool // nobody wrote it: left out of the report where it is about nothing
+	lenient bool // what the baseline does not know either is skipped
 }
 
 // unit is what the gate's subject counts.

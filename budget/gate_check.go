@@ -164,7 +164,7 @@ func (v *deviceView) judge(r *GateResult) {
 // explains what is exceeded.
 func (v *deviceView) settle(g *Gate, c *GateCheck, s gateSubject) {
 	switch {
-	case c.Status == GateUnjudged && g.Optional:
+	case c.Status == GateUnjudged && (g.Optional || g.lenient && v.before != nil && !v.before.knows(g)):
 		c.Status = GateSkipped
 	case c.Status == GateExceeded:
 		c.Lines = v.explain(g, s)

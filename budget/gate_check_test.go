@@ -257,6 +257,41 @@ func TestGateReportErr(t *testing.T) {
 	}
 }
 
+// TestDefaultGates checks that what the baseline does not know either is left
+// out, and that what it knows and the capture does not is no pass.
+func TestDefaultGates(t *testing.T) {
+	check := func(b *Baseline, c *Capture) string {
+		k := NewGateChecker(DefaultGates(), b, 1)
+		k.Add(c)
+		r := k.Report()
+		return fmt.Sprintf("%d passed, %d skipped, %d unjudged: %v", r.Count(GatePassed), r.Count(GateSkipped), r.Count(GateUnjudged), r.Err())
+	}
+	whole, blind := training(), training()
+	whole.numbers["requested_bytes"], blind.numbers["requested_bytes"] = exactly(5), exactly(5)
+	blind.noPeak = "no history"
+	for stat := range blind.numbers {
+		if strings.HasPrefix(stat, "peak.") {
+			blind.numbers[stat] = missing("no history")
+		}
+	}
+	of := func(s *fakeSource) *Baseline { return NewBaseline("base.yaml", fakeCapture("r0.pickle", s)) }
+	for _, c := range []struct {
+		name   string
+		before *Baseline
+		now    *fakeSource
+		want   string
+	}{
+		{"both whole", of(whole), whole, "6 passed, 0 skipped, 0 unjudged: <nil>"},
+		{"neither has a history", of(blind), blind, "2 passed, 4 skipped, 0 unjudged: <nil>"},
+		{"the history is missing now", of(whole), blind, "2 passed, 0 skipped, 4 unjudged: 4 of 6 gates cannot be judged"},
+		{"another run", &Baseline{File: "base.yaml"}, whole, "0 passed, 0 skipped, 6 unjudged: 6 of 6 gates cannot be judged"},
+	} {
+		if got := check(c.before, fakeCapture("r0.pickle", c.now)); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // TestManyChecks checks that the worst are kept, and the counts are of all.
 func TestManyChecks(t *testing.T) {
 	s := training()

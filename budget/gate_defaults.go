@@ -12,10 +12,10 @@ const segmentStep = 32 << 20
 // told and does not fail.
 func DefaultGates() []Gate {
 	growth := func(stat, most string, below int64) Gate {
-		return impliedGate(Gate{Kind: OnStat, Subject: stat, MaxGrowth: mustAmount(stat, most), IgnoreBelow: below, Optional: true})
+		return impliedGate(Gate{Kind: OnStat, Subject: stat, MaxGrowth: mustAmount(stat, most), IgnoreBelow: below, lenient: true})
 	}
 	part := func(kind GateKind, most string, below int64) Gate {
-		return impliedGate(Gate{Kind: kind, Subject: AnyOf, At: atPeak, MaxGrowth: mustAmount("", most), IgnoreBelow: below, Warn: true, Optional: true})
+		return impliedGate(Gate{Kind: kind, Subject: AnyOf, At: atPeak, MaxGrowth: mustAmount("", most), IgnoreBelow: below, Warn: true, lenient: true})
 	}
 	return []Gate{
 		growth("peak.requested_bytes", "2%", 0),

@@ -9,7 +9,7 @@ import (
 )
 
 func TestParseGates(t *testing.T) {
-	g, err := ParseGates("b.yaml", []byte(`
+	_, err := ParseGates("b.yaml", []byte(`
 version: 1
 baseline: base.yaml
 files: [runs/*.pickle]
@@ -33,7 +33,7 @@ gates:
 	if err == nil || err.Error() != `b.yaml:20: max: "1_000": not a size; write it like 40GiB, 1.5 GB or 1048576` {
 		t.Fatalf("got %v", err)
 	}
-	g, err = ParseGates("b.yaml", []byte(`{"gates": [
+	g, err := ParseGates("b.yaml", []byte(`{"gates": [
 		{"stat": "fragmentation", "max": 0.25}, {"stat": "fragmentation", "max": "12.5 %"}, {"stat": "oom_events", "max": 0},
 		{"stat": "history", "allow": ["complete", "truncated"]}, {"stat": "reserved_bytes", "max": 1234567}, {"line": "any", "max_growth": "+64MiB"},
 		{"line": "model.py:19", "max": "1.5GB", "device": "all"}, {"line": "model.py:19", "max": "1.5GB"}]}`))
