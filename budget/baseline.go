@@ -77,7 +77,7 @@ func newBaselineRun(name string, c *Capture) BaselineRun {
 
 func newBaselineDevice(d *CaptureDevice) BaselineDevice {
 	out := BaselineDevice{ID: d.ID, Settings: d.source.settings(), Numbers: map[string]int64{}, Totals: map[string]attribution.Totals{}}
-	out.History, _ = d.source.word("history")
+	out.History, _, _ = d.source.word("history")
 	for _, s := range gateStats {
 		if s.unit != unitBytes && s.unit != unitCount {
 			continue // shares follow from bytes

@@ -35,8 +35,9 @@ type Number struct {
 type captureSource interface {
 	// number returns a stat; false when this kind of file never has it.
 	number(stat string) (Number, bool)
-	// word is number for a stat that is a word.
-	word(stat string) (string, bool)
+	// word is number for a stat that is a word. unsure says why a word is no
+	// answer, "" when it is one.
+	word(stat string) (word, unsure string, ok bool)
 	// totals are the bytes by category at a moment, or why they are not known.
 	totals(at string) (t attribution.Totals, missing string)
 	// places are what lines hold at a moment, or why that is not known.

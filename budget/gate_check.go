@@ -181,7 +181,11 @@ func (v *deviceView) settle(g *Gate, c *GateCheck, s gateSubject) {
 func (v *deviceView) checks(g *Gate, s gateSubject) []GateCheck {
 	if g.unit() == unitWord {
 		c := GateCheck{Rule: RuleAllow, Word: s.word}
-		if !slices.Contains(g.Allow, s.word) {
+		switch {
+		case slices.Contains(g.Allow, s.word):
+		case s.unsure != "":
+			c.Status, c.Why = GateUnjudged, s.unsure
+		default:
 			c.Status = GateExceeded
 		}
 		return []GateCheck{c}

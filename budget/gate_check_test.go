@@ -16,14 +16,17 @@ import (
 type fakeSource struct {
 	numbers map[string]Number
 	history string
+	unsure  string
 	peak    []attribution.Place
 	noPeak  string
 	found   []attribution.Finding
 }
 
 func (x *fakeSource) number(stat string) (Number, bool) { n, ok := x.numbers[stat]; return n, ok }
-func (x *fakeSource) word(string) (string, bool)        { return x.history, x.history != "" }
-func (x *fakeSource) settings() string                  { return "" }
+func (x *fakeSource) word(string) (word, unsure string, ok bool) {
+	return x.history, x.unsure, x.history != ""
+}
+func (x *fakeSource) settings() string { return "" }
 
 func (x *fakeSource) totals(string) (t attribution.Totals, missing string) {
 	for _, p := range x.peak {
@@ -111,8 +114,10 @@ func TestGateStatus(t *testing.T) {
 		{"- {stat: fragmentation, min: 13%}", "exceeded", ""},
 		{"- {stat: history, allow: [truncated, complete]}", "pass", ""},
 		{"- {stat: history, allow: truncated}", "exceeded", ""},
+		{"- {stat: history, allow: truncated, device: 1}", "unjudged", "too short"},
+		{"- {stat: history, allow: complete, device: 1}", "pass", ""},
 		{"- {stat: oom_events, max: 0}", "pass", ""},
-		{"- {stat: oom_events, max: 0, device: 3}", "no_match", "device: no capture has device 3; there are 0"},
+		{"- {stat: oom_events, max: 0, device: 3}", "no_match", "device: no capture has device 3; there are 0, 1"},
 		{"- {stat: oom_events, max: 0, files: [a*, b*]}", "no_match", "files: no capture is called a* or b*"},
 		{"- {stat: oom_events, max: 0, files: 'r*.pickle'}", "pass", ""},
 		{"- {stat: oom_events, max_growth: 0}", "unjudged", "there is no baseline: name one with --baseline, or under baseline in the budget"},
@@ -150,7 +155,8 @@ func TestGateStatus(t *testing.T) {
 		{"- {finding: any, except: attention_scores}", "pass", ""},
 	} {
 		t.Run(c.gate, func(t *testing.T) {
-			r := judged(t, c.gate, nil, fakeCapture("runs/r0.pickle", training())).Gates[0]
+			unsure := &fakeSource{history: "complete", unsure: "too short"}
+			r := judged(t, c.gate, nil, fakeCapture("runs/r0.pickle", training(), unsure)).Gates[0]
 			why := r.Why
 			if len(r.Checks) > 0 {
 				why = r.Checks[0].Why
@@ -189,7 +195,7 @@ func TestGrowthStatus(t *testing.T) {
 		{"- {line: 'model.py:19', max_growth: 24%}", "exceeded", "/home/me/model.py:19 forward"},
 		{"- {line: any, max_growth: 24%}", "exceeded", "/home/me/model.py:19 forward"},
 		{"- {line: 'model.py:30', max: 199MiB}", "exceeded", "/home/me/model.py:32 forward"}, // followed
-		{"- {line: 'train.py:9', max: 1MiB}", "pass", "/home/me/train.py:9 main"},             // gone
+		{"- {line: 'train.py:9', max: 1MiB}", "pass", "/home/me/train.py:9 main"},            // gone
 		{"- {function: forward, max_growth: 110MiB}", "pass", "/home/me/model.py forward"},
 		{"- {function: forward, max_growth: 109MiB}", "exceeded", "/home/me/model.py forward"},
 		{"- {file: train.py, min_growth: -30%}", "exceeded", "/home/me/train.py"},

@@ -177,11 +177,11 @@ func (x *snapshotSource) peak(stat string) Number {
 	return share(exactly(reserved.Value-allocated.Value), reserved)
 }
 
-func (x *snapshotSource) word(stat string) (string, bool) {
+func (x *snapshotSource) word(stat string) (word, unsure string, ok bool) {
 	if stat == "history" {
-		return x.timeline.History.String(), true
+		return x.timeline.History.String(), "", true
 	}
-	return "", false
+	return "", "", false
 }
 
 // moment finds a moment, or says why it is not known.

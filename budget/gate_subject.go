@@ -13,9 +13,10 @@ import (
 
 // A gateSubject is one thing that a gate judges on a device.
 type gateSubject struct {
-	label string // which of several; "" when the gate is about one
-	value Number
-	word  string
+	label  string // which of several; "" when the gate is about one
+	value  Number
+	word   string
+	unsure string // why the word is no answer
 
 	before       int64 // in the baseline
 	beforeAtMost bool
@@ -51,11 +52,10 @@ func (v *deviceView) subjects(r *GateResult) ([]gateSubject, string) {
 func (v *deviceView) statSubject(g *Gate) []gateSubject {
 	s := gateSubject{category: -1, noBefore: v.noBase}
 	if g.unit() == unitWord {
-		word, ok := v.device.source.word(g.Subject)
-		if !ok {
+		var ok bool
+		if s.word, s.unsure, ok = v.device.source.word(g.Subject); !ok {
 			return nil
 		}
-		s.word = word
 		return []gateSubject{s}
 	}
 	number, ok := v.device.source.number(g.Subject)

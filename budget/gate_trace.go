@@ -84,7 +84,7 @@ func (x *traceSource) number(stat string) (Number, bool) {
 	return Number{Value: n, AtLeast: x.trace.Partial != nil}, true
 }
 
-func (x *traceSource) word(string) (string, bool) { return "", false }
+func (x *traceSource) word(string) (word, unsure string, ok bool) { return "", "", false }
 
 func (x *traceSource) time(at string) int64 {
 	if at == atPeak {
@@ -166,7 +166,7 @@ func (x timelineSource) number(stat string) (Number, bool) {
 	return Number{}, false
 }
 
-func (x timelineSource) word(string) (string, bool) { return "", false }
+func (x timelineSource) word(string) (word, unsure string, ok bool) { return "", "", false }
 
 func (x timelineSource) totals(at string) (attribution.Totals, string) {
 	return traceTotals(x.point(at)), ""
