@@ -115,6 +115,7 @@ func parsePoints(data []byte) ([]Point, error) {
 				return nil, p.syntax(err)
 			}
 		default:
+			line := p.line()
 			_, err := p.dec.ReadToken()
 			if errors.Is(err, io.EOF) {
 				return points, nil
@@ -122,7 +123,7 @@ func parsePoints(data []byte) ([]Point, error) {
 			if err != nil {
 				return nil, p.syntax(err)
 			}
-			return nil, lineError(p.line(), "not a point: a point is a JSON object such as {\"batch\": 8, \"seq\": 512, \"peak\": \"40 GiB\"}")
+			return nil, lineError(line, "not a point: a point is a JSON object such as {\"batch\": 8, \"seq\": 512, \"peak\": \"40 GiB\"}")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -321,15 +322,19 @@ func (m *MemoryModel) Predict(set map[string]string) (Prediction, error) {
 	return m.At(p)
 }
 
+var errNoSize = errors.New("the model gives no size for this configuration; check the values of the keys")
+
 // At predicts a configuration.
 func (m *MemoryModel) At(p Place) (Prediction, error) {
 	row := m.schema.row(m.sys.terms, p.Numbers, p.Words)
 	top, v := m.sys.highest(m.sol.coefficients, row, inStep)
 	if !(v >= 1 && v < 1<<60) {
-		return Prediction{}, fmt.Errorf("the model gives no size for this configuration; check the values of the keys")
+		return Prediction{}, errNoSize
 	}
 	out := Prediction{Confidence: m.Confidence, Phase: top.phase(), Moment: top.String(), Notes: slices.Clone(p.Assumed)}
-	out.Parts, out.Peak = m.parts(row, top)
+	if out.Parts, out.Peak = m.parts(row, top); out.Peak <= 0 {
+		return Prediction{}, errNoSize
+	}
 	out.Phases = m.phases(row)
 	if p.derived {
 		out.Notes = append(out.Notes, fmt.Sprintf("params %s, as follows from the points", number(p.Numbers[keyParams])))
@@ -424,8 +429,8 @@ func (m *MemoryModel) measuredTogether(words map[string]string) bool {
 func (m *MemoryModel) farAway(p Place, peak float64, out *Prediction) float64 {
 	most := 1.0
 	far := func(name, span string, v, least, largest float64) {
-		ratio := max(v/largest, least/max(v, 1e-9))
-		if ratio <= 1+1e-9 {
+		ratio := beyond(v, least, largest)
+		if ratio == 1 {
 			return
 		}
 		if !out.Extrapolated { // the keys come first, and the rest follows from them
@@ -452,6 +457,21 @@ func (m *MemoryModel) farAway(p Place, peak float64, out *Prediction) float64 {
 	out.Extrapolated = most > 1
 	return 1 + math.Log2(most)
 }
+
+// beyond is how many times a value is above the largest or below the least, 1 when it
+// is neither.
+func beyond(v, least, largest float64) float64 {
+	switch {
+	case v > largest*(1+1e-9):
+		return v / max(largest, v/maxBeyond)
+	case v < least*(1-1e-9):
+		return least / max(v, least/maxBeyond)
+	}
+	return 1
+}
+
+// maxBeyond is as far as it counts; a value of 0 is no number of times another.
+const maxBeyond = 1024
 
 func spanText(low, high float64) string {
 	if low == high {
