@@ -236,7 +236,7 @@ func (u *ui) checkGrowth(a *checkAnswer, o *checkOptions) string {
 			return b.String()
 		}
 		shown++
-		b.WriteString("\n" + u.style(bold, growthTitle(a, g)) + "\n")
+		b.WriteString("\n" + u.style(bold, baselineTitle(a, g)) + "\n")
 		for _, s := range g.Summary {
 			b.WriteString(u.wrapped(s))
 		}
@@ -256,7 +256,7 @@ func changed(g *budget.Growth) bool {
 	return len(g.Settings) > 0 || slices.ContainsFunc(g.Rows, func(r attribution.DiffRow) bool { return r.Delta != 0 })
 }
 
-func growthTitle(a *checkAnswer, g *budget.Growth) string {
+func baselineTitle(a *checkAnswer, g *budget.Growth) string {
 	where := "device " + g.Device
 	if len(a.Files) > 1 {
 		where = units.Safe(g.Capture) + " " + where
