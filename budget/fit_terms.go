@@ -61,16 +61,16 @@ var (
 type term struct {
 	Name     string // "layer activations"
 	Class    string // as in the ledger: parameter, gradient, …
-	unit     unit
+	unit     termUnit
 	When     []condition
 	moments  momentSet
 	textbook float64 // the coefficient before any point was seen
 	spread   float64 // how far from that it may be, as a standard deviation
 }
 
-// A unit is a product of keys with their powers, times whatever the points lack
+// A termUnit is a product of keys with their powers, times whatever the points lack
 // as part of the coefficient. Without factors it is one byte.
-type unit struct {
+type termUnit struct {
 	factors []factor
 	// matmul: the parameters that are in matrix products, P less the lookup
 	// table of the embedding, in place of P.
@@ -82,7 +82,7 @@ type factor struct {
 	power int
 }
 
-func (u unit) String() string {
+func (u termUnit) String() string {
 	var parts []string
 	for _, f := range u.factors {
 		s := symbol(f.key)
@@ -101,7 +101,7 @@ func (u unit) String() string {
 }
 
 // of is the value of the unit for the numbers of a point.
-func (u unit) of(numbers map[string]float64) float64 {
+func (u termUnit) of(numbers map[string]float64) float64 {
 	v := 1.0
 	for _, f := range u.factors {
 		x := numbers[f.key]
@@ -178,7 +178,7 @@ func (s schema) has(key string) bool { return slices.Contains(s.Numbers, key) }
 // unit is the product of the keys that the points have; the others are the same
 // for all of them, or so it is assumed, and go into the coefficient, of which the
 // textbook then knows nothing.
-func (s schema) unit(factors ...factor) (u unit, whole bool) {
+func (s schema) unit(factors ...factor) (u termUnit, whole bool) {
 	for _, f := range factors {
 		if s.has(f.key) {
 			u.factors = append(u.factors, f)
@@ -283,7 +283,7 @@ func (b *termBuilder) states() {
 // of the layers that are recomputed.
 func (b *termBuilder) copies(precision string) {
 	for _, c := range b.s.levelsOf(keyCheckpoint) {
-		t := term{Name: "16-bit copies of the weights", Class: "temporary", unit: unit{matmul: true},
+		t := term{Name: "16-bit copies of the weights", Class: "temporary", unit: termUnit{matmul: true},
 			When: b.when(keyPrecision, precision, keyCheckpoint, c), moments: whileSaved, textbook: 2}
 		if checkpointOf(c) == fullCheckpoint {
 			t.moments = at(lossMoment)
