@@ -79,8 +79,8 @@ func newBaselineDevice(d *CaptureDevice) BaselineDevice {
 	out := BaselineDevice{ID: d.ID, Settings: d.source.settings(), Numbers: map[string]int64{}, Totals: map[string]attribution.Totals{}}
 	out.History, _, _ = d.source.word("history")
 	for _, s := range gateStats {
-		if s.unit != unitBytes && s.unit != unitCount {
-			continue // shares follow from bytes
+		if !s.inBaseline() {
+			continue
 		}
 		if n, ok := d.source.number(s.name); ok && n.Missing == "" {
 			out.Numbers[s.name] = n.Value

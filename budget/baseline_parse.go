@@ -109,7 +109,7 @@ func parseNumbers(n node) (map[string]int64, error) {
 	}
 	numbers := map[string]int64{}
 	for _, s := range gateStats {
-		if s.unit != unitBytes && s.unit != unitCount {
+		if !s.inBaseline() {
 			continue
 		}
 		v := int64(-1)

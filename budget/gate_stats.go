@@ -54,6 +54,10 @@ var gateStats = []gateStat{
 	{"trace.unreconciled_bytes", "unreconciled bytes of the trace", unitBytes, ""},
 }
 
+// inBaseline reports whether a baseline keeps the stat: shares follow from bytes,
+// and words are not compared.
+func (s *gateStat) inBaseline() bool { return s.unit == unitBytes || s.unit == unitCount }
+
 // findStat returns the stat of a name.
 func findStat(name string) (gateStat, bool) {
 	for _, s := range gateStats {
