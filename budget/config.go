@@ -147,10 +147,10 @@ func DefaultConfig() Config {
 		Attention:    SDPA,
 		Checkpoint:   NoCheckpoint,
 		Optimizer:    AdamW,
+		Momentum:     true,
 		LoRATargets:  TargetQV,
 		GPUs:         1, Tensor: 1, Pipeline: 1, Context: 1, Expert: 1,
-		Prefetch: 2,
+		Prefetch: 3,
 		Offload:  NoOffload,
-		Bucket:   25 << 20,
 	}
 }

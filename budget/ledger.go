@@ -31,16 +31,28 @@ const (
 	OptimizerStep Step = "step"
 )
 
-// A Line is one class of tensors in a ledger.
+// Steps lists the parts in their order.
+func Steps() []Step { return []Step{ForwardStep, BackwardStep, OptimizerStep} }
+
+// bit is the place of a part in a set; none for what is not a part.
+func (s Step) bit() uint8 {
+	for i, x := range Steps() {
+		if s == x {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// A Line is the tensors of one kind in a ledger.
 type Line struct {
 	Class    Class
 	Category attribution.Category // what it is called in a measured snapshot
 	Name     string
-	Formula  string // "L·b·s·h × 4 B"
+	Formula  string // "12 × b·s·f × 2 B"
 	Numbers  string // the same with figures
-	Why      string // when it is not plain: the rule it follows
 
-	Bytes  int64 // the most that is live at once, on one GPU
+	Bytes  int64 // the most that is live at once
 	AtPeak int64 // live at the peak
 	Count  int64 // tensors that are live at once
 	Steps  []Step
@@ -49,8 +61,8 @@ type Line struct {
 // A StepPeak is the highest point of a part of the step.
 type StepPeak struct {
 	Step      Step
-	Bytes     int64 // requested
-	Allocated int64 // blocks of the allocator
+	Bytes     int64 // of the tensors, as requested
+	Allocated int64 // of the blocks that hold them, as max_memory_allocated reports
 	At        string
 }
 
@@ -65,24 +77,28 @@ func (t Totals) Sum() (sum int64) {
 	return sum
 }
 
-// A Ledger is what a training step takes on one GPU. All bytes are on the most
-// loaded GPU.
+// A Ledger is what a training step takes on one GPU, the most loaded one of the
+// job: in the steady state, from the second step on.
 type Ledger struct {
-	Config Config
-	Params int64 // of the whole model
+	Config    Config
+	Params    int64 // of the whole model, adapters included
+	Trained   int64 // of these, what the optimizer updates
+	Stage     int64 // of a pipeline, from 0: the most loaded one
+	Simulated bool  // the step was acted out; otherwise only the model's states are known
 
 	Lines  []Line
 	Totals Totals // at the peak; they sum to PerGPU
+	Full   Totals // the most of each class, whenever that is
 
-	PerGPU int64 // the peak
-	Total  int64 // the same step of the whole model on one GPU, nothing divided
+	PerGPU int64 // the peak of one GPU
+	Total  int64 // the same for the whole model on one GPU, nothing divided
 
 	Peak  StepPeak   // where PerGPU is reached
-	Peaks []StepPeak // of each part
+	Peaks []StepPeak // of each part of the step
 
-	Reserved int64 // peak of what the caching allocator asks from the device; 0 when not simulated
+	Reserved int64 // the most that PyTorch's caching allocator holds; 0 when not simulated
 
-	Overhead    []Line // outside of Totals: what a GPU needs beyond the tensors
+	Overhead    []Line // outside of Totals: what a card needs beyond the tensors
 	NotIncluded []string
 	Notes       []string
 }

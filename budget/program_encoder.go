@@ -6,6 +6,19 @@ import "github.com/snapview/snapview/attribution"
 func (p *program) bertForward() *tensor {
 	p.where = "embedding"
 	data := p.alloc(ActivationClass, attribution.Input, "tokens", p.tokens, I64)
+	defer p.drop(data)
+	x := p.received()
+	if x == nil {
+		x = p.bertEmbedding(data)
+	}
+	x = p.blocks(x, 0, p.m.Layers, p.bertBlock)
+	if !p.at.ends() {
+		return x
+	}
+	return p.encoderHead(x, data)
+}
+
+func (p *program) bertEmbedding(data *buffer) *tensor {
 	words := p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
 	sum := words.view(p.x)
 	if w := p.leaf("token_types.weight"); w != nil {
@@ -15,7 +28,7 @@ func (p *program) bertForward() *tensor {
 		defer p.free(types)
 	}
 	if w := p.leaf("positions.weight"); w != nil {
-		positions := p.embedding(data, w, "position embeddings", shape{p.s, p.d.h})
+		positions := p.embedding(data, w, "position embeddings", shape{p.local, p.d.h})
 		both := p.addRows(sum, positions, "embeddings")
 		p.free(sum, positions)
 		sum = both
@@ -24,10 +37,7 @@ func (p *program) bertForward() *tensor {
 	p.free(sum)
 	x := p.dropout(normed, p.m.Dropout, "hidden states after dropout")
 	p.free(normed, words)
-	x = p.blocks(x, p.m.Layers, p.bertBlock)
-	loss := p.encoderHead(x, data)
-	p.drop(data)
-	return loss
+	return x
 }
 
 // bertBlock has its norms behind the residuals.
@@ -62,7 +72,7 @@ func (p *program) encoderAttention(name string, x *tensor) *tensor {
 	q := p.turned(p.dense(x, name+".query", "queries", d.q), heads, eager)
 	k := p.turned(p.dense(x, name+".key", "keys", d.kv), heads, false)
 	v := p.turned(p.dense(x, name+".value", "values", d.kv), heads, eager)
-	merged := p.hfAttention(q, k, v)
+	merged := p.core(p.hfAttention, q, k, v)
 	p.free(q, k, v)
 	y := p.dense(merged, name+".out", "attention output projection", d.h)
 	p.free(merged)
@@ -133,22 +143,18 @@ func (p *program) encoderHead(x *tensor, labels *buffer) *tensor {
 		p.free(dense)
 		normed := p.norm(active, "head.norm", "norm of the head")
 		p.free(active)
-		w := p.leaf("head.weight")
-		if w == nil {
-			w = p.leaf("tokens.weight")
-		}
-		logits := p.linear(normed, w, p.leaf("head.bias"), "logits", p.d.v)
+		logits := p.logits(normed, p.outputWeights())
 		p.free(normed)
 		loss := p.crossEntropy(logits, labels)
-		p.release1(logits)
+		p.giveUp(logits)
 		p.free(x)
 		return loss
 	}
 	return p.classLoss(x)
 }
 
-// release1 gives logits up, or keeps them for a caller that holds them.
-func (p *program) release1(logits *tensor) {
+// giveUp gives logits up, or keeps them for a caller that holds them.
+func (p *program) giveUp(logits *tensor) {
 	if p.c.KeepLogits {
 		p.kept = append(p.kept, logits)
 		return
@@ -173,7 +179,7 @@ func (p *program) classLoss(x *tensor) *tensor {
 		p.free(first)
 	}
 	loss := p.crossEntropy(logits, labels)
-	p.release1(logits)
+	p.giveUp(logits)
 	p.free(x)
 	p.drop(labels)
 	return loss
@@ -190,6 +196,20 @@ func (p *program) firstToken(x *tensor) *tensor {
 
 // vitForward is an encoder over image patches, as transformers writes ViT.
 func (p *program) vitForward() *tensor {
+	x := p.received()
+	if x == nil {
+		x = p.vitEmbedding()
+	}
+	x = p.blocks(x, 0, p.m.Layers, p.vitBlock)
+	if !p.at.ends() {
+		return x
+	}
+	normed := p.norm(x, "final_norm", "final norm")
+	p.free(x)
+	return p.encoderHead(normed, nil)
+}
+
+func (p *program) vitEmbedding() *tensor {
 	m := p.m
 	p.where = "embedding"
 	image := dim{"i", m.Image}
@@ -203,16 +223,12 @@ func (p *program) vitForward() *tensor {
 		return []*buffer{g[0].hold(), p.allocAs(row.label, row.bytes)}
 	}))
 	p.free(cells)
-	x := p.addLeaf(joined, p.leaf("positions"), "embeddings")
+	x := p.addParameter(joined, p.leaf("positions"), "embeddings")
 	p.free(joined)
 	dropped := p.dropout(x, m.Dropout, "hidden states after dropout")
 	p.free(x)
-	x = p.blocks(dropped, m.Layers, p.vitBlock)
-	normed := p.norm(x, "final_norm", "final norm")
-	p.free(x)
-	loss := p.encoderHead(normed, nil)
 	p.drop(data)
-	return loss
+	return dropped
 }
 
 // convolution cuts an image into patches; it saves the image and its weights.
@@ -235,8 +251,8 @@ func (p *program) convolution(data *buffer, w, bias *leaf, s shape) *tensor {
 	return y
 }
 
-// addLeaf is x plus a parameter that is the same for each of a batch.
-func (p *program) addLeaf(x *tensor, w *leaf, name string) *tensor {
+// addParameter is x plus a parameter that is the same for each of a batch.
+func (p *program) addParameter(x *tensor, w *leaf, name string) *tensor {
 	y := p.make(name, x.shape, promote(x.dtype, w.dtype))
 	n := p.record("add", []*tensor{x, &w.tensor}, nil, passBoth)
 	if n != nil {

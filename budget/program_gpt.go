@@ -5,12 +5,17 @@ import "github.com/snapview/snapview/attribution"
 // gptForward is a decoder in the manner of GPT-2 written plainly in PyTorch: one
 // matrix for queries, keys and values, LayerNorm before attention and MLP.
 func (p *program) gptForward() *tensor {
-	data := p.alloc(ActivationClass, attribution.Input, "tokens and targets", shape{p.b, dim{"(s+1)", p.c.Seq + 1}}, I64)
-	x := p.gptEmbedding(data)
-	x = p.blocks(x, p.m.Layers, p.gptBlock)
-	loss := p.lmLoss(x, data)
-	p.drop(data)
-	return loss
+	data := p.alloc(ActivationClass, attribution.Input, "tokens and targets", shape{p.b, dim{"(" + p.s.symbol + "+1)", p.s.n + 1}}, I64)
+	defer p.drop(data)
+	x := p.received()
+	if x == nil {
+		x = p.gptEmbedding(data)
+	}
+	x = p.blocks(x, 0, p.m.Layers, p.gptBlock)
+	if !p.at.ends() {
+		return x
+	}
+	return p.lmLoss(x, data)
 }
 
 func (p *program) gptEmbedding(data *buffer) *tensor {
@@ -19,12 +24,12 @@ func (p *program) gptEmbedding(data *buffer) *tensor {
 	tokens := p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
 	x := tokens
 	if w := p.leaf("positions.weight"); w != nil {
-		positions := p.embedding(index, w, "position embeddings", shape{p.s, p.d.h})
+		positions := p.embedding(index, w, "position embeddings", shape{p.local, p.d.h})
 		x = p.addRows(tokens, positions, "embeddings")
 		p.free(tokens, positions)
 	}
 	p.drop(index)
-	return x
+	return p.dropped(x)
 }
 
 // addRows is x + y where y is the same for each sequence, so that its gradient
@@ -64,7 +69,7 @@ func (p *program) gptMLP(name string, x *tensor) *tensor {
 	p.free(up)
 	down := p.dense(activated, name+".down", "MLP down projection", p.d.h)
 	p.free(activated)
-	return down
+	return p.dropped(down)
 }
 
 func (p *program) gptAttention(name string, x *tensor) *tensor {
@@ -77,14 +82,21 @@ func (p *program) gptAttention(name string, x *tensor) *tensor {
 	eager := p.c.Attention == Eager
 	// The keys' gradient comes transposed, so that its heads can be viewed together.
 	q, k, v := p.turned(parts[0], heads, eager), p.turned(parts[1], heads, false), p.turned(parts[2], heads, eager)
-	var merged *tensor
-	if eager {
-		merged = p.eagerAttention(q, k, v, heads, out)
-	} else {
-		merged = p.tape.fused(q, k, v, attention{query: heads, key: heads, out: out})
-	}
+	merged := p.core(func(in []*tensor) *tensor {
+		if eager {
+			return p.eagerAttention(in[0], in[1], in[2], heads, out)
+		}
+		return p.fused(in[0], in[1], in[2], attention{query: heads, key: heads, out: out})
+	}, q, k, v)
 	y := p.dense(merged, name+".out", "attention output projection", d.h)
 	p.free(q, k, v, merged)
+	return p.dropped(y)
+}
+
+// dropped is dropout of hidden states. It takes over x.
+func (p *program) dropped(x *tensor) *tensor {
+	y := p.dropout(x, p.m.Dropout, "hidden states after dropout")
+	p.free(x)
 	return y
 }
 
@@ -98,11 +110,13 @@ func (p *program) eagerAttention(q, k, v *tensor, heads, out shape) *tensor {
 	scaled := p.scaled(raw, "scaled scores")
 	p.free(raw)
 	keep, hide := p.maskOf(p.s)
-	masked := p.tape.masked(scaled, hide)
+	masked := p.masked(scaled, hide)
 	p.drop(hide)
 	p.free(scaled)
 	weights := p.softmax(masked, "attention probabilities")
-	product := p.cast(weights, "inputs cast by autocast", p.computes(v))
+	chosen := p.dropout(weights, p.m.AttentionDropout, "attention probabilities after dropout")
+	product := p.cast(chosen, "inputs cast by autocast", p.computes(v))
+	p.free(chosen)
 	vc := p.copied(v, "values copied for the product", heads)
 	y := p.matmul(product, vc, "attention results by head", heads)
 	p.free(vc, product)
@@ -114,16 +128,28 @@ func (p *program) eagerAttention(q, k, v *tensor, heads, out shape) *tensor {
 	return merged
 }
 
+// logits is the output layer.
+func (p *program) logits(x *tensor, w *leaf) *tensor {
+	full := p.gatherSequence(x, "head")
+	y := p.linear(full, w, p.leaf("head.bias"), "logits", p.d.v)
+	p.free(full)
+	return y
+}
+
+// outputWeights are the weights of the output layer.
+func (p *program) outputWeights() *leaf {
+	if w := p.leaf("head.weight"); w != nil {
+		return w
+	}
+	return p.leaf("tokens.weight")
+}
+
 // lmLoss is the final norm, the output layer and the loss. It takes over x.
 func (p *program) lmLoss(x *tensor, targets *buffer) *tensor {
 	p.where = "loss"
 	normed := p.norm(x, "final_norm", "final norm")
 	p.free(x)
-	w := p.leaf("head.weight")
-	if w == nil {
-		w = p.leaf("tokens.weight")
-	}
-	logits := p.linear(normed, w, p.leaf("head.bias"), "logits", p.d.v)
+	logits := p.logits(normed, p.outputWeights())
 	p.free(normed)
 	loss := p.crossEntropy(logits, targets)
 	p.free(logits)

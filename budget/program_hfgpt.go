@@ -7,22 +7,29 @@ import "github.com/snapview/snapview/attribution"
 func (p *program) hfGPTForward() *tensor {
 	p.where = "embedding"
 	data := p.alloc(ActivationClass, attribution.Input, "tokens", p.tokens, I64)
-	tokens := p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
-	x := tokens.view(p.x)
-	var positions *tensor
-	if w := p.leaf("positions.weight"); w != nil {
-		p.free(x)
-		positions = p.embedding(data, w, "position embeddings", shape{p.s, p.d.h})
-		x = p.addRows(tokens, positions, "embeddings")
+	defer p.drop(data)
+	x := p.received()
+	var tokens, positions *tensor
+	if x == nil {
+		x, tokens, positions = p.hfEmbedding(data)
 	}
 	mask := p.eagerMask(x.dtype)
 	var rotation []*tensor
 	if p.m.Rotary {
 		rotation = p.rotation(x.dtype)
 	}
-	dropped := p.dropout(x, p.m.Dropout, "hidden states after dropout")
-	p.free(x)
-	x = p.blocks(dropped, p.m.Layers, func(i int64, x *tensor) *tensor { return p.hfGPTBlock(i, x, rotation) })
+	if p.at.embeds() {
+		dropped := p.dropout(x, p.m.Dropout, "hidden states after dropout")
+		p.free(x)
+		x = dropped
+	}
+	x = p.blocks(x, 0, p.m.Layers, func(i int64, x *tensor) *tensor { return p.hfGPTBlock(i, x, rotation) }, rotation...)
+	if !p.at.ends() {
+		p.drop(mask)
+		p.free(tokens, positions)
+		p.free(rotation...)
+		return x
+	}
 	normed := x.view(x.shape)
 	if p.m.FinalNorm {
 		p.free(normed)
@@ -33,9 +40,19 @@ func (p *program) hfGPTForward() *tensor {
 	p.free(tokens, positions)
 	p.free(rotation...)
 	p.where = "loss"
-	loss := p.hfLoss(normed, data)
-	p.drop(data)
-	return loss
+	return p.hfLoss(normed, data)
+}
+
+// hfEmbedding returns the embedded tokens, and the parts, which the caller holds
+// until the blocks have run.
+func (p *program) hfEmbedding(data *buffer) (x, tokens, positions *tensor) {
+	tokens = p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
+	w := p.leaf("positions.weight")
+	if w == nil {
+		return tokens.view(p.x), tokens, nil
+	}
+	positions = p.embedding(data, w, "position embeddings", shape{p.local, p.d.h})
+	return p.addRows(tokens, positions, "embeddings"), tokens, positions
 }
 
 func (p *program) hfGPTBlock(i int64, x *tensor, rotation []*tensor) *tensor {
@@ -102,7 +119,7 @@ func (p *program) hfGPTAttention(name string, x *tensor, rotation []*tensor) *te
 		p.free(q, k)
 		q, k = rq, rk
 	}
-	merged := p.hfAttention(q, k, v)
+	merged := p.core(p.hfAttention, q, k, v)
 	y := p.dense(merged, name+".out", "attention output projection", d.h)
 	p.free(q, k, v, merged)
 	return y

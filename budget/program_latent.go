@@ -32,11 +32,19 @@ func (p *program) latentAttention(name string, x *tensor, rotation []*tensor) *t
 	joinedQ, joinedK := p.joined(heads, "queries with rotated part", q, rq), p.joined(heads, "keys with rotated part", parts[0], rk)
 	p.free(q, rq, rk, low[1], parts[0])
 	v := parts[1].as(shape{p.b, d.a, p.s, {"dv", m.ValueDim}})
-	merged := p.hfAttention(joinedQ, joinedK, v)
+	merged := p.core(p.hfAttention, joinedQ, joinedK, v)
 	p.free(joinedQ, joinedK, parts[1])
 	y := p.dense(merged, name+".out", "attention output projection", d.h)
 	p.free(merged)
 	return y
+}
+
+// rotaryWidth is the part of a head that is rotated.
+func (p *program) rotaryWidth() dim {
+	if p.m.KVRank != 0 {
+		return dim{"dr", p.m.RopeDim}
+	}
+	return p.d.d
 }
 
 // as is the same tensor under another shape, not held once more.

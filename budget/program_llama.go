@@ -6,20 +6,30 @@ import "github.com/snapview/snapview/attribution"
 // rotary positions, separate projections, a gated MLP or experts.
 func (p *program) llamaForward() *tensor {
 	data := p.alloc(ActivationClass, attribution.Input, "tokens", p.tokens, I64)
+	defer p.drop(data)
 	p.where = "embedding"
-	embedded := p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
-	x := embedded.view(p.x)
+	x := p.received()
+	embedded := x
+	if x == nil {
+		embedded = p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
+		x = embedded.view(p.x)
+	} else {
+		embedded = nil
+	}
 	mask := p.eagerMask(x.dtype)
 	rotation := p.rotation(x.dtype)
-	x = p.blocks(x, p.m.Layers, func(i int64, x *tensor) *tensor { return p.llamaBlock(i, x, rotation) })
+	x = p.blocks(x, 0, p.m.Layers, func(i int64, x *tensor) *tensor { return p.llamaBlock(i, x, rotation) }, rotation...)
 	p.free(rotation...)
+	if !p.at.ends() {
+		p.free(embedded)
+		p.drop(mask)
+		return x
+	}
 	p.where = "loss"
 	normed := p.rmsNorm(x, p.leaf("final_norm.weight"), "final norm")
 	p.free(x, embedded)
 	p.drop(mask)
-	loss := p.hfLoss(normed, data)
-	p.drop(data)
-	return loss
+	return p.hfLoss(normed, data)
 }
 
 // eagerMask is the additive mask that eager attention shares among the blocks;
@@ -34,6 +44,7 @@ func (p *program) eagerMask(d DType) *buffer {
 // rotation makes the sines and cosines of rotary positions.
 func (p *program) rotation(d DType) []*tensor {
 	s := shape{p.s, p.d.d}
+	s[1] = p.rotaryWidth()
 	angles := p.temp("rotary angles", s, F32)
 	cos, sin := p.make("rotary sines and cosines", s, d), p.make("rotary sines and cosines", s, d)
 	p.drop(angles)
@@ -108,7 +119,7 @@ func (p *program) llamaAttention(name string, x *tensor, rotation []*tensor) *te
 	v := p.turned(p.dense(x, name+".value", "values", d.kv), key, eager && d.g.n > 1)
 	turnedQ, turnedK := p.rotated(q, rotation, "queries rotated"), p.rotated(k, rotation, "keys rotated")
 	p.free(q, k)
-	merged := p.hfAttention(turnedQ, turnedK, v)
+	merged := p.core(p.hfAttention, turnedQ, turnedK, v)
 	y := p.dense(merged, name+".out", "attention output projection", d.h)
 	p.free(merged, turnedQ, turnedK, v)
 	return y
@@ -131,13 +142,14 @@ func (p *program) headed(x *tensor, attention, name, line string, width dim, hea
 
 // hfAttention is the core of attention as transformers dispatches it; it returns
 // the heads of each token side by side.
-func (p *program) hfAttention(q, k, v *tensor) *tensor {
+func (p *program) hfAttention(in []*tensor) *tensor {
+	q, k, v := in[0], in[1], in[2]
 	out := shape{p.b, p.s, {v.shape[3].symbol + "·a", v.shape[3].n * q.shape[1].n}}
 	if v.shape[3].n == p.d.d.n {
 		out[2] = p.d.q
 	}
 	if p.keepsNoScores(q, k) {
-		return p.tape.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
+		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
 	}
 	scores := shape{q.shape[0], q.shape[1], q.shape[2], p.s}
 	d := p.computes(q)
@@ -249,11 +261,7 @@ func (p *program) timesConstant(x, constant *tensor, name string) *tensor {
 // hfLoss is the output layer and the loss of transformers: logits in fp32,
 // labels shifted. It takes over x.
 func (p *program) hfLoss(x *tensor, labels *buffer) *tensor {
-	w := p.leaf("head.weight")
-	if w == nil {
-		w = p.leaf("tokens.weight")
-	}
-	logits := p.capped(p.linear(x, w, p.leaf("head.bias"), "logits", p.d.v), "logits")
+	logits := p.capped(p.logits(x, p.outputWeights()), "logits")
 	wide := logits.view(logits.shape)
 	if logits.dtype != F32 {
 		p.free(wide)
@@ -264,11 +272,7 @@ func (p *program) hfLoss(x *tensor, labels *buffer) *tensor {
 	loss := p.crossEntropy(wide, shifted)
 	p.free(wide)
 	p.drop(padded, shifted)
-	if !p.c.KeepLogits {
-		p.free(logits)
-	} else {
-		p.kept = append(p.kept, logits)
-	}
+	p.giveUp(logits)
 	p.free(x)
 	return loss
 }

@@ -50,7 +50,7 @@ func (p *program) adapters(list []Param) {
 			{Name: base + ".lora_b", Shape: shape{w.Shape[0], r}, Layer: w.Layer},
 		} {
 			d := p.c.adapterType()
-			p.addLeafOf(&part, "LoRA weights", d, d, true)
+			p.addLeaf(&part, "weights of LoRA", d, d, true)
 		}
 	}
 }

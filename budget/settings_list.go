@@ -92,6 +92,6 @@ var parallelSettings = []Setting{
 	count(groupParallel, "microbatches", "micro-batches of a pipelined step (default accumulation)", func(c *Config) *int64 { return &c.Microbatch }),
 	count(groupParallel, "context", "context parallel size", func(c *Config) *int64 { return &c.Context }).from(1),
 	count(groupParallel, "expert", "expert parallel size", func(c *Config) *int64 { return &c.Expert }).from(1),
-	count(groupParallel, "bucket", "size of a gradient bucket", func(c *Config) *int64 { return &c.Bucket }),
+	count(groupParallel, "bucket", "size of the gradient bucket of ZeRO 1 and 2 (default that of DeepSpeed, 5e8 elements)", func(c *Config) *int64 { return &c.Bucket }),
 	word(groupParallel, "gpu", "the card, such as h200 or rtx4090", func(c *Config) *string { return &c.GPU }),
 }

@@ -16,6 +16,8 @@ type tape struct {
 	labels []label
 	index  map[labelKey]int32
 	live   []held // by label
+	lines  []lineState
+	names  map[lineKey]int32
 
 	step  Step
 	where string // what runs now, for naming a peak
@@ -30,8 +32,9 @@ type tape struct {
 	replayed  *frame // of the checkpoint that is recomputed
 	muted     bool   // the recomputation has what it needs and allocates no more
 	last      *buffer
-	card      Card            // whose kernels run
-	scratches map[string]bool // of cuBLAS that exist
+	arrived   func(*leaf) bool // tells of a gradient, and whether it goes elsewhere
+	card      Card             // whose kernels run
+	scratches map[string]bool  // of cuBLAS that exist
 }
 
 // A label says what a buffer is. Buffers of one label are one line of a ledger.
@@ -41,9 +44,24 @@ type label struct {
 	name     string
 	shape    shape
 	dtype    DType
-	why      string
-	steps    map[Step]bool
+	line     int32
 	most     held // the most that was live at once
+}
+
+// A lineState is a line of the ledger: the labels of one class and name.
+type lineState struct {
+	class    Class
+	category attribution.Category
+	name     string
+	labels   []int32
+	live     held
+	most     held
+	steps    uint8 // set of parts in which it was live
+}
+
+type lineKey struct {
+	class Class
+	name  string
 }
 
 type labelKey struct {
@@ -76,13 +94,16 @@ type buffer struct {
 
 func newTape(card Card) *tape {
 	m := allocator.NewModel(allocator.Default(), allocator.Limits{})
-	t := &tape{memory: m, index: map[labelKey]int32{}, peaks: map[Step]*peak{}, card: card, scratches: map[string]bool{}}
+	t := &tape{memory: m, index: map[labelKey]int32{}, names: map[lineKey]int32{}, peaks: map[Step]*peak{}, card: card, scratches: map[string]bool{}}
 	t.lane = m.Lane(0, 0)
 	return t
 }
 
 // hold adds a holder.
 func (b *buffer) hold() *buffer {
+	if b.refs == 0 {
+		panic("budget: a buffer is used that is gone")
+	}
 	b.refs++
 	return b
 }
@@ -95,8 +116,21 @@ func (t *tape) name(class Class, category attribution.Category, name string, s s
 	}
 	i := int32(len(t.labels))
 	t.index[key] = i
-	t.labels = append(t.labels, label{class: class, category: category, name: name, shape: s, dtype: d, steps: map[Step]bool{}})
+	t.labels = append(t.labels, label{class: class, category: category, name: name, shape: s, dtype: d, line: t.lineOf(class, category, name, i)})
 	t.live = append(t.live, held{})
+	return i
+}
+
+// lineOf returns the line of the ledger that a new label belongs to.
+func (t *tape) lineOf(class Class, category attribution.Category, name string, l int32) int32 {
+	key := lineKey{class, name}
+	i, ok := t.names[key]
+	if !ok {
+		i = int32(len(t.lines))
+		t.names[key] = i
+		t.lines = append(t.lines, lineState{class: class, category: category, name: name})
+	}
+	t.lines[i].labels = append(t.lines[i].labels, l)
 	return i
 }
 
@@ -137,9 +171,13 @@ func (t *tape) count(b *buffer, sign int64) {
 	if h.bytes > l.most.bytes {
 		l.most = *h
 	}
-	if sign > 0 {
-		l.steps[t.step] = true
+	line := &t.lines[l.line]
+	line.live.bytes += sign * b.bytes
+	line.live.count += sign
+	if line.live.bytes > line.most.bytes {
+		line.most = line.live
 	}
+	line.steps |= t.step.bit()
 }
 
 // mark notes a new highest point of the part that runs.
@@ -190,11 +228,27 @@ func (t *tape) settle() {
 	}
 }
 
-// enter begins a part of the step.
+// enter begins a part of the step. What is live then is live in it.
 func (t *tape) enter(s Step) {
 	t.settle()
 	t.step = s
+	for i := range t.lines {
+		if t.lines[i].live.bytes > 0 {
+			t.lines[i].steps |= s.bit()
+		}
+	}
 	t.mark()
+}
+
+// forget starts the record of peaks and of lines anew, with what is live.
+func (t *tape) forget() {
+	t.peaks = map[Step]*peak{}
+	for i := range t.labels {
+		t.labels[i].most = t.live[i]
+	}
+	for i := range t.lines {
+		t.lines[i].most, t.lines[i].steps = t.lines[i].live, 0
+	}
 }
 
 // relabel says that a buffer is now something else.

@@ -14,15 +14,21 @@ type tensor struct {
 	dtype DType
 	from  *gradNode // nil: no gradient
 	slot  int       // of from's outputs
+	part  *buffer   // what is saved in its place, where this is gathered from it
 }
 
 // A leaf is a parameter.
 type leaf struct {
 	tensor
 	param    *Param
+	line     string // of the ledger, for its weights
+	whole    shape  // before ZeRO divides it
 	grad     *buffer
-	label    int32 // of its gradient
+	main     *buffer // gradients that outlive a step; nil for those that autograd makes
+	kept     *buffer // this GPU's part of a gradient that ZeRO divides
+	label    int32   // of its gradient
 	trained  bool
+	tied     bool // the output layer has the same weights
 	gradType DType
 }
 
@@ -104,14 +110,24 @@ func (n *gradNode) keep(saved []*buffer) {
 	}
 }
 
-// backward runs the graph from a scalar (torch::autograd::Engine). Nodes that
-// were recorded last run first.
-func (t *tape) backward(root *gradNode) {
-	if root == nil {
-		return
+// backward runs the graph from what the forward ended with
+// (torch::autograd::Engine), which it takes over. Nodes that were recorded last
+// run first.
+func (t *tape) backward(end *tensor) {
+	root, grad := end.from, end.buffer
+	if root != nil {
+		t.prepare(root)
+		g := t.alloc(ActivationClass, attribution.AutogradDetail, gradOfEnd(end.shape), end.shape, end.dtype)
+		t.run(root, g)
 	}
-	t.prepare(root)
-	t.run(root, t.alloc(ActivationClass, attribution.Temporary, "gradient of the loss", nil, F32))
+	t.drop(grad)
+}
+
+func gradOfEnd(s shape) string {
+	if len(s) == 0 {
+		return "gradient of the loss"
+	}
+	return "gradient from the next stage"
 }
 
 // run walks from a node that is given its gradient, which it takes over.
@@ -199,7 +215,7 @@ func (t *tape) arrive(e edge, g *buffer) {
 	}
 }
 
-// leafNode accumulates the gradient of a parameter (AccumulateGrad). It runs
+// leafNode is the end of a parameter's gradient (AccumulateGrad). It accumulates the gradient of a parameter (AccumulateGrad). It runs
 // before anything else that is ready. The first gradient is taken over when
 // nobody else holds it, a later one is added.
 func (t *tape) leafNode(l *leaf) *gradNode {
@@ -207,6 +223,7 @@ func (t *tape) leafNode(l *leaf) *gradNode {
 	n.back = func(g []*buffer) []*buffer {
 		switch {
 		case g[0] == nil:
+		case t.arrived != nil && t.arrived(l):
 		case l.grad != nil:
 		case g[0].refs == 1:
 			l.grad = g[0].hold()

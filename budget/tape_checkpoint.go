@@ -26,7 +26,9 @@ func (t *tape) checkpoint(f func([]*tensor) *tensor, inputs ...*tensor) *tensor 
 	}
 	call := &frame{call: f, casts: t.casts}
 	for _, x := range inputs {
-		call.inputs = append(call.inputs, x.view(x.shape))
+		if x != nil {
+			call.inputs = append(call.inputs, x.view(x.shape))
+		}
 	}
 	t.frame = call
 	y := f(inputs)

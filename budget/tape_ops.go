@@ -143,6 +143,9 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 	saved := make([]*buffer, 2)
 	if wants(weight) {
 		saved[0] = input.buffer
+		if input.part != nil {
+			saved[0] = input.part
+		}
 	}
 	if wants(input) {
 		saved[1] = weight.buffer
@@ -169,7 +172,12 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 			grads[0] = inputGrad()
 		}
 		if wants(weight) {
+			var gathered *buffer
+			if input.part != nil {
+				gathered = t.alloc(CommunicationClass, attribution.Communication, "gathered sequence", x.shape, d)
+			}
 			grads[1] = t.weightGrad(weight, w)
+			t.drop(gathered)
 		}
 		t.library(false)
 		if b == nil {
@@ -321,10 +329,19 @@ func (t *tape) dropout(x *tensor, p float64, name string) *tensor {
 func (t *tape) embedding(index *buffer, w *leaf, name string, s shape) *tensor {
 	y := t.make(name, s, w.dtype)
 	return y.out(t.record(name, []*tensor{&w.tensor}, []*buffer{index}, func(g []*buffer) []*buffer {
-		grad := t.allocAs(w.label, w.gradType.bytesOf(w.shape.elements()))
+		grad := t.embeddingGrad(w)
 		t.sortIndices(s)
 		return []*buffer{grad}
 	}))
+}
+
+// embeddingGrad allocates the gradient of an embedding, all rows of it. Where the
+// output layer has the same weights there are two until they are added.
+func (t *tape) embeddingGrad(w *leaf) *buffer {
+	if w.tied {
+		return t.alloc(ActivationClass, attribution.AutogradDetail, "second gradient of the tied embedding", w.shape, w.gradType)
+	}
+	return t.allocAs(w.label, w.gradType.bytesOf(w.shape.elements()))
 }
 
 // sortIndices is the scratch of embedding_dense_backward, which sorts the
