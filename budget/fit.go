@@ -3,7 +3,6 @@ package budget
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -275,14 +274,17 @@ func studentQuantile(values []float64, p float64) float64 {
 	return t * math.Sqrt(sum/n)
 }
 
-// combination names the words of a point.
-func combination(words map[string]string) string {
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(words)) {
-		parts = append(parts, key+"="+words[key])
+// wordList are the words of a point: "attention=eager".
+func wordList(words map[string]string) []string {
+	var out []string
+	for _, key := range inOrder(words, wordKeys) {
+		out = append(out, key+"="+words[key])
 	}
-	return strings.Join(parts, " ")
+	return out
 }
+
+// combination names the words of a point.
+func combination(words map[string]string) string { return strings.Join(wordList(words), " ") }
 
 // combinations are the points by their words, in the order of the first of each.
 func (m *MemoryModel) combinations() (names []string, members map[string][]int) {

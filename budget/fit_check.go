@@ -34,7 +34,7 @@ type FitCheck struct {
 
 // A CombinationCheck is the errors of the points with the same words.
 type CombinationCheck struct {
-	Words         string // "attention=eager precision=fp32"; "" when there are none
+	Words         []string // "attention=eager", "precision=fp32"; empty when there are none
 	Points        int
 	Median, Worst float64 // in the cross-validation
 	Bias          float64 // mean of predicted/measured − 1
@@ -193,7 +193,7 @@ func (m *MemoryModel) checkCombinations(errors []float64) []CombinationCheck {
 		for r, i := range left {
 			these[r] = errors[i]
 		}
-		c := CombinationCheck{Words: names[k], Points: len(left), Bias: mean(these), AloneMedian: math.NaN(), AloneWorst: math.NaN()}
+		c := CombinationCheck{Words: wordList(m.Points[left[0]].Words), Points: len(left), Bias: mean(these), AloneMedian: math.NaN(), AloneWorst: math.NaN()}
 		c.Median, c.Worst, _ = summary(these)
 		if len(names) > 1 && len(names) <= maxLeftOut && len(m.Points)-len(left) >= leastPoints {
 			for r, h := range m.withoutCombination(left) {

@@ -88,7 +88,7 @@ type ReservedCheck struct {
 
 // CombinationJSON is the errors of points with the same words.
 type CombinationJSON struct {
-	Words       string   `json:"words"`
+	Words       []string `json:"words"`
 	Points      int      `json:"measured_points"`
 	Median      float64  `json:"median_error"`
 	Worst       float64  `json:"worst_error"`

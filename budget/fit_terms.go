@@ -120,6 +120,10 @@ type schema struct {
 
 	// The points do not have params or heads: see fill.
 	derivedParams, derivedHeads bool
+
+	// Which measurements of the phases some point has: they decide which moments of
+	// the step can be told apart where the textbook does not say.
+	seen PhasePeaks
 }
 
 func schemaOf(points []Point) schema {
@@ -129,6 +133,9 @@ func schemaOf(points []Point) schema {
 	}
 	for key := range points[0].Words {
 		s.Words[key] = levels(points, key)
+	}
+	for i := range points {
+		s.seen.add(points[i].Phases)
 	}
 	if s.has(keyLayers) && s.has(keyHidden) {
 		s.derivedParams, s.derivedHeads = !s.has(keyParams), !s.has(keyHeads)
@@ -165,6 +172,29 @@ func (s schema) fill(numbers map[string]float64) map[string]float64 {
 		out[keyHeads] = max(1, out[keyHidden]/64)
 	}
 	return out
+}
+
+// coarse reports whether nothing tells the forward from the backward.
+func (s schema) coarse() bool {
+	return !s.transformer() && s.seen.Forward == 0 && s.seen.Backward == 0
+}
+
+// phase and moment name where the peak is, as far as it can be told.
+func (s schema) phase(m moment) string {
+	if s.coarse() && whileSaved.has(m) {
+		return "forward or backward"
+	}
+	if s.coarse() {
+		return "step"
+	}
+	return m.phase()
+}
+
+func (s schema) moment(m moment) string {
+	if s.coarse() {
+		return s.phase(m)
+	}
+	return m.String()
 }
 
 // transformer reports whether the points say enough of the architecture for the
@@ -209,7 +239,9 @@ func (s schema) terms() []term {
 		b.plain()
 	}
 	b.userKeys()
-	b.add(term{Name: "fixed", Class: "workspace", moments: inStep}, nil)
+	if b.s.transformer() || b.s.has(keyParams) {
+		b.add(term{Name: "fixed", Class: "workspace", moments: inStep}, nil)
+	}
 	return b.merged()
 }
 
@@ -377,12 +409,19 @@ func (b *termBuilder) loss() {
 // token and per pair of tokens. Each word has its own where words differ.
 func (b *termBuilder) plain() {
 	states := b.s.unitOr(perParam)
+	seen := b.s.seen
 	b.add(term{Name: "states", Class: "parameter", moments: always}, states)
-	b.add(term{Name: "optimizer state", Class: "optimizer_state", moments: inStep}, states)
-	b.add(term{Name: "gradients", Class: "gradient", moments: withGrads}, states)
-	b.add(term{Name: "temporaries of the step", Class: "temporary", moments: at(stepMoment)}, states)
+	if seen.Init > 0 {
+		b.add(term{Name: "optimizer state", Class: "optimizer_state", moments: inStep}, states)
+	}
+	b.add(term{Name: "gradients and what the step adds", Class: "gradient", moments: withGrads}, states)
+	if seen.AfterBackward > 0 && seen.Step > 0 {
+		b.add(term{Name: "temporaries of the step", Class: "temporary", moments: at(stepMoment)}, states)
+	}
 	b.add(term{Name: "activations per token", Class: "activation", moments: whileSaved}, tokens)
-	b.add(term{Name: "gradient of the loss", Class: "temporary", moments: at(lossGradMoment)}, tokens)
+	if seen.Forward > 0 && seen.Backward > 0 {
+		b.add(term{Name: "gradient of the loss", Class: "temporary", moments: at(lossGradMoment)}, tokens)
+	}
 	if b.s.has(keySeq) {
 		b.add(term{Name: "attention scores", Class: "activation", moments: whileSaved}, tokenPairs)
 	}

@@ -73,7 +73,7 @@ func TestSweepDivisions(t *testing.T) {
 func TestUnseenCombination(t *testing.T) {
 	for _, c := range fitted(t).Check.Combinations {
 		if c.AloneMedian > 0.03 || c.AloneWorst > 0.12 {
-			t.Errorf("%s: median %.4f, worst %.4f", c.Words, c.AloneMedian, c.AloneWorst)
+			t.Errorf("%v: median %.4f, worst %.4f", c.Words, c.AloneMedian, c.AloneWorst)
 		}
 	}
 }

@@ -37,6 +37,12 @@ type PhasePeaks struct {
 	AfterStep                   int64
 }
 
+// add takes over the larger of two measurements.
+func (p *PhasePeaks) add(q PhasePeaks) {
+	p.Init, p.Forward, p.Backward, p.Step = max(p.Init, q.Init), max(p.Forward, q.Forward), max(p.Backward, q.Backward), max(p.Step, q.Step)
+	p.AfterForward, p.AfterBackward, p.AfterStep = max(p.AfterForward, q.AfterForward), max(p.AfterBackward, q.AfterBackward), max(p.AfterStep, q.AfterStep)
+}
+
 // measured are the names of measurements in a file of points, with where they go.
 var measured = map[string]func(*Point) *int64{
 	"peak":           func(p *Point) *int64 { return &p.Peak },

@@ -18,7 +18,7 @@ type Prediction struct {
 	Peak       int64 // of allocated memory; the sum of Parts
 	Low, High  int64 // the interval
 	Confidence float64
-	Phase      string // "forward", "backward" or "step": where the peak is
+	Phase      string // where the peak is: "forward", "backward" or "step"; "forward or backward" when the points do not tell
 	Moment     string // more exactly
 	Phases     []PhaseBytes
 	Reserved   *ReservedRange // nil when the points do not have it
@@ -331,7 +331,7 @@ func (m *MemoryModel) At(p Place) (Prediction, error) {
 	if !(v >= 1 && v < 1<<60) {
 		return Prediction{}, errNoSize
 	}
-	out := Prediction{Confidence: m.Confidence, Phase: top.phase(), Moment: top.String(), Notes: slices.Clone(p.Assumed)}
+	out := Prediction{Confidence: m.Confidence, Phase: m.schema.phase(top), Moment: m.schema.moment(top), Notes: slices.Clone(p.Assumed)}
 	if out.Parts, out.Peak = m.parts(row, top); out.Peak <= 0 {
 		return Prediction{}, errNoSize
 	}
@@ -410,10 +410,11 @@ func (m *MemoryModel) phases(row []float64) []PhaseBytes {
 			continue
 		}
 		v := int64(math.Round(m.sys.value(m.sol.coefficients, row, k)))
-		if n := len(out); n > 0 && out[n-1].Phase == k.phase() {
+		phase := m.schema.phase(k)
+		if n := len(out); n > 0 && out[n-1].Phase == phase {
 			out[n-1].Bytes = max(out[n-1].Bytes, v)
 		} else {
-			out = append(out, PhaseBytes{k.phase(), v})
+			out = append(out, PhaseBytes{phase, v})
 		}
 	}
 	return out

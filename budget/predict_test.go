@@ -132,7 +132,7 @@ func TestExtrapolation(t *testing.T) {
 		{with("batch", "128"), "batch 128 is outside of the points (1 to 32): extrapolated"},
 		{with("vocab", "32768"), "vocab 32,768 is outside of the points (8,192): extrapolated"},
 		{with("batch", "32", "seq", "2048"), "batch × seq = 65,536 is outside of the points (128 to 8,192): extrapolated"},
-		{with("attention", "eager", "checkpoint", "true"), "no point has these words together: attention=eager checkpoint=true optimizer=adamw precision=fp32; put together from others"},
+		{with("attention", "eager", "checkpoint", "true"), "no point has these words together: attention=eager checkpoint=true precision=fp32 optimizer=adamw; put together from others"},
 	} {
 		w, p := width(c.set)
 		if !p.Extrapolated || w < 2*inside || !slices.Contains(p.Notes, c.note) {

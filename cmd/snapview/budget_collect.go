@@ -214,13 +214,13 @@ func (u *ui) collectText(rows []collectRow, out string, points int) string {
 		if r.Replaced {
 			replaced++
 		}
-		table.row(sizeOrDash(r.Peak), sizeOrDash(r.Reserved), sizeOrDash(r.Forward), sizeOrDash(r.Backward), sizeOrDash(r.Step), units.Safe(r.File))
+		table.row(sizeOrDash(r.Peak), sizeOrDash(r.Reserved), sizeOrDash(r.Forward), sizeOrDash(r.Backward), sizeOrDash(r.Step), units.Safe(filepath.Base(r.File)))
 	}
 	head := plural(len(rows)-replaced, "point") + " added"
 	if replaced > 0 {
 		head += ", " + units.Count(replaced) + " replaced"
 	}
-	b.WriteString(u.style(bold, head) + fmt.Sprintf(": %s now has %s\n", units.Safe(out), units.Count(points)))
+	b.WriteString(u.style(bold, head) + fmt.Sprintf(": %s now has %s\n", units.Safe(out), plural(points, "point")))
 	b.WriteString(table.String())
 	return b.String()
 }

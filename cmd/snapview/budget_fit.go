@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/snapview/snapview/budget"
 	"github.com/snapview/snapview/internal/units"
 	"github.com/spf13/cobra"
@@ -83,12 +84,12 @@ func runBudgetFit(cmd *cobra.Command, o *budgetFitOptions, name string) error {
 func (u *ui) fitText(m *budget.MemoryModel, out string) string {
 	var b strings.Builder
 	c := m.Check
-	b.WriteString(u.style(bold, fmt.Sprintf("predicts the peak within %s, %s at worst", errorPercent(c.Median), errorPercent(c.Worst))))
-	fmt.Fprintf(&b, " (%s, %d-fold cross-validation)\n", plural(len(m.Points), "point"), c.Folds)
-	u.factLines(&b, "worst", units.Safe(runText(&m.Points[c.WorstPoint])))
+	b.WriteString(u.style(bold, fmt.Sprintf("predicts the peak within %s (median), %s at worst", errorPercent(c.Median), errorPercent(c.Worst))))
+	fmt.Fprintf(&b, ": %s, %d-fold cross-validation\n", plural(len(m.Points), "point"), c.Folds)
+	u.factLines(&b, "worst", strings.SplitAfter(runText(&m.Points[c.WorstPoint]), " ")...)
 	u.factLines(&b, "interval", fmt.Sprintf("%s of %d left-out points lie in it, ", percentOf(c.Covered, len(m.Points)), len(m.Points)),
 		fmt.Sprintf("which should be %s; ", percentText(m.Confidence)), fmt.Sprintf("it is ±%s on average", errorPercent(c.Width)))
-	u.factLines(&b, "other", fmt.Sprintf("%d other divisions into %d folds: ", c.Divisions, c.Folds),
+	u.factLines(&b, "again", fmt.Sprintf("%d other divisions into %d folds: ", c.Divisions, c.Folds),
 		fmt.Sprintf("median %s to %s, ", errorPercent(c.OtherMedians[0]), errorPercent(c.OtherMedians[1])), fmt.Sprintf("worst %s, ", errorPercent(c.OtherWorst)),
 		fmt.Sprintf("interval holds %s to %s, mean %s", percentText(c.OtherCoverage[0]), percentText(c.OtherCoverage[2]), percentText(c.OtherCoverage[1])))
 	if r := m.Reserved; r != nil {
@@ -123,9 +124,9 @@ func reservedFormula(r *budget.ReservedModel) []string {
 }
 
 // termTable has a row for every coefficient that some point has and that is not 0.
+// On a narrow terminal the textbook's figure goes.
 func (u *ui) termTable(m *budget.MemoryModel) string {
-	table := newTable(right, left, right, left, left)
-	table.header("bytes", "per", "textbook", "rests on", "term")
+	rows := [][]string{{"bytes", "per", "textbook", "rests on", "term"}}
 	for i := range m.Terms {
 		t := &m.Terms[i]
 		if !t.Used || t.Zero {
@@ -135,7 +136,24 @@ func (u *ui) termTable(m *budget.MemoryModel) string {
 		if t.Textbook > 0 {
 			book = strconv.FormatFloat(t.Textbook, 'g', 3, 64)
 		}
-		table.row(termBytes(t), t.Unit, book, string(t.Basis()), termText(t))
+		rows = append(rows, []string{termBytes(t), t.Unit, book, string(t.Basis()), termText(t)})
+	}
+	wide := termRows(rows, right, left, right, left, left)
+	if widest(wide) <= u.width {
+		return wide
+	}
+	for i := range rows {
+		rows[i] = slices.Delete(rows[i], 2, 3)
+	}
+	return termRows(rows, right, left, left, left)
+}
+
+// termRows makes a table whose first row is the header.
+func termRows(rows [][]string, alignments ...text.Align) string {
+	table := newTable(alignments...)
+	table.header(rows[0]...)
+	for _, r := range rows[1:] {
+		table.row(r...)
 	}
 	return table.String()
 }
@@ -149,11 +167,31 @@ func termBytes(t *budget.FittedTerm) string {
 }
 
 func termText(t *budget.FittedTerm) string {
-	text := t.Name
+	name := t.Name
 	if len(t.When) > 0 {
-		text += " (" + strings.Join(t.When, ", ") + ")"
+		name += " (" + shortWords(t.When) + ")"
 	}
-	return units.Safe(text)
+	return units.Safe(name)
+}
+
+// shortWords leaves the keys out of words such as attention=eager that say enough
+// without.
+func shortWords(all []string) string {
+	short := make([]string, len(all))
+	for i, w := range all {
+		key, word, _ := strings.Cut(w, "=")
+		switch {
+		case word == "true":
+			short[i] = key
+		case word == "false":
+			short[i] = "no " + key
+		case len(word) < 3:
+			short[i] = w
+		default:
+			short[i] = word
+		}
+	}
+	return strings.Join(short, ", ")
 }
 
 // termRemarks explain the table and say what is not in it.
@@ -173,7 +211,7 @@ func (u *ui) termRemarks(m *budget.MemoryModel) string {
 		u.factLines(&b, "", words("not told apart: the points vary this only together with another term; their sum is right, the parts may not be")...)
 	}
 	if len(absent) > 0 {
-		u.factLines(&b, "none of", afterCommas(strings.Join(absent, ", "))...)
+		u.factLines(&b, "no sign", words("of "+strings.Join(absent, ", "))...)
 	}
 	return b.String()
 }
@@ -209,15 +247,14 @@ func (u *ui) combinationTable(c *budget.FitCheck) string {
 		if x.HasAlone() {
 			left, alone = errorPercent(x.AloneWorst), true
 		}
-		table.row(units.Count(x.Points), errorPercent(x.Median), errorPercent(x.Worst), signedPercent(x.Bias), left, units.Safe(x.Words))
+		table.row(units.Count(x.Points), errorPercent(x.Median), errorPercent(x.Worst), signedPercent(x.Bias), left, units.Safe(shortWords(x.Words)))
 	}
-	text := table.String()
+	var b strings.Builder
+	b.WriteString(table.String())
 	if alone {
-		var b strings.Builder
 		u.factLines(&b, "", words("* worst when all points with these words are left out: what the textbook and the other words give")...)
-		text += b.String()
 	}
-	return text
+	return b.String()
 }
 
 func signedPercent(v float64) string {

@@ -114,7 +114,7 @@ func (u *ui) predictionText(p *budget.Prediction, m *budget.MemoryModel) string 
 	}
 	b.WriteString("\n" + u.partTable(p))
 	if c := m.Checked(); c != nil {
-		u.factLines(&b, "model", words(fmt.Sprintf("%s; left-out points were predicted within %s, %s at worst", plural(len(m.Points), "point"),
+		u.factLines(&b, "model", words(fmt.Sprintf("%s; left-out points were predicted within %s (median), %s at worst", plural(len(m.Points), "point"),
 			errorPercent(c.Median), errorPercent(c.Worst)))...)
 	}
 	return b.String()
@@ -130,20 +130,12 @@ func (u *ui) partTable(p *budget.Prediction) string {
 		rows = append(rows, []string{units.Bytes(x.Bytes), units.Percent(x.Bytes, p.Peak), string(x.Basis), x.Formula + " = " + x.Numbers, units.Safe(x.Name)})
 	}
 	rows = append(rows, []string{units.Bytes(p.Peak), "100.0%", "", "", "total"})
-	render := func() string {
-		table := newTable(right, right, left, left, left)
-		table.header(rows[0]...)
-		for _, r := range rows[1:] {
-			table.row(r...)
-		}
-		return table.String()
-	}
-	text := render()
-	if widest(text) <= u.width {
-		return text
+	wide := termRows(rows, right, right, left, left, left)
+	if widest(wide) <= u.width {
+		return wide
 	}
 	for i, x := range p.Parts {
 		rows[i+1][3] = x.Numbers
 	}
-	return render()
+	return termRows(rows, right, right, left, left, left)
 }
