@@ -104,13 +104,13 @@ func filesOf(places []attribution.Place) (files []string) {
 	return slices.Compact(files)
 }
 
-// matchFiles pairs files by their paths: the same ones first, then those of one
-// name that have most of their last elements in common.
+// matchFiles pairs files by their paths, which are sorted: the same ones first,
+// then those of one name that have most of their last elements in common.
 func matchFiles(before, after []string) map[string]string {
 	paths := map[string]string{}
 	byName := map[string][]string{}
 	for _, a := range after {
-		if slices.Contains(before, a) {
+		if _, same := slices.BinarySearch(before, a); same {
 			paths[a] = a
 		} else {
 			name := path.Base(slashed(a))
@@ -123,7 +123,7 @@ func matchFiles(before, after []string) map[string]string {
 	}
 	var pairs []pair
 	for _, b := range before {
-		if _, same := paths[b]; same {
+		if _, same := paths[b]; same || len(pairs) > maxFilePairs {
 			continue
 		}
 		for _, a := range byName[path.Base(slashed(b))] {
@@ -141,6 +141,10 @@ func matchFiles(before, after []string) map[string]string {
 	}
 	return paths
 }
+
+// maxFilePairs bounds the pairs that are looked at: no program has so many files
+// of one name.
+const maxFilePairs = 1 << 18
 
 // commonElements is how many of the last elements of two paths are the same.
 func commonElements(a, b string) (n int) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,7 +184,8 @@ func TestMatchFiles(t *testing.T) {
 		{`C:\run\model.py`, `D:\run\model.py`, `D:\run\model.py`},
 	} {
 		before := strings.Fields(c.before)
-		paths := matchFiles(before, strings.Fields(c.after))
+		sorted := slices.Sorted(slices.Values(before))
+		paths := matchFiles(sorted, slices.Sorted(slices.Values(strings.Fields(c.after))))
 		var got []string
 		for _, b := range before {
 			to, ok := paths[b]

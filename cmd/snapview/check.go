@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snapview/snapview/budget"
 	"github.com/snapview/snapview/internal/input"
@@ -54,7 +55,7 @@ budget is wrong, or a gate cannot be judged; 2 wrong command line.`,
 	flags.BoolVar(&o.update, "update", false, "write the baseline from these captures, and judge nothing")
 	flags.StringVar(&o.maxPeak, "max-peak", "", "the reserved peak may be `SIZE` at most, such as 40GiB")
 	flags.StringVar(&o.maxGrowth, "max-growth", "", "the peaks may grow by `AMOUNT` at most, such as 5% or 200MiB")
-	flags.StringVar(&o.markdown, "markdown", "", "print Markdown for a pull-request comment, or write it to `FILE`")
+	flags.StringVar(&o.markdown, "markdown", "", "print Markdown for a pull-request comment, or with --markdown=`FILE` write it to one")
 	flags.Lookup("markdown").NoOptDefVal = "-"
 	flags.StringVar(&o.junit, "junit", "", "write JUnit XML to `FILE`")
 	return cmd
@@ -86,6 +87,11 @@ func runCheck(cmd *cobra.Command, o *checkOptions, names []string) error {
 	if err != nil {
 		return err
 	}
+	for _, f := range report.Files {
+		for _, note := range f.Notes {
+			u.note(f.Name, note)
+		}
+	}
 	if err := u.writeCheck(cmd, o, &checkAnswer{job, report}); err != nil {
 		return err
 	}
@@ -114,6 +120,12 @@ type checkJob struct {
 
 func (u *ui) newCheckJob(o *checkOptions, files []string) (*checkJob, error) {
 	job := &checkJob{files: files, budget: o.budget, baseline: o.baseline}
+	if o.budget == "-" && slices.Contains(files, "-") {
+		return nil, usagef("standard input can be the budget or a capture, not both; name a file for one")
+	}
+	if i := slices.IndexFunc(files, func(name string) bool { return strings.HasSuffix(name, ".md") }); i >= 0 && o.markdown == "-" {
+		return nil, usagef("%s is no capture; --markdown=%[1]s, with the sign, writes the comment to it", files[i])
+	}
 	if o.budget != "" {
 		gates, err := u.readBudget(o.budget)
 		if err != nil {

@@ -16,6 +16,7 @@ const (
 	maxMarkdownRows    = 40
 	maxMarkdownDevices = 4
 	maxMarkdownLines   = 30
+	maxMarkdownNotes   = 10
 	maxMarkdownName    = 120
 	maxMarkdownText    = 300
 )
@@ -33,11 +34,7 @@ func writeCheckMarkdown(w io.Writer, a *checkAnswer, o *checkOptions) error {
 		fmt.Fprintf(b, " against %s", mdCode(a.baseline))
 	}
 	b.WriteString(".\n")
-	for _, f := range a.Files {
-		if f.Err != nil {
-			fmt.Fprintf(b, "\n**Not read:** %s\n", mdCode(errorLine(f.Err)))
-		}
-	}
+	b.WriteString(mdNotes(a))
 	rows := sortedWords(a.words())
 	passed := len(rows)
 	for passed > 0 && rows[passed-1].status == "PASS" {
@@ -51,6 +48,26 @@ func writeCheckMarkdown(w io.Writer, a *checkAnswer, o *checkOptions) error {
 		mdDetails(b, plural(len(rows)-passed, "check")+" passed", mdTable(rows[passed:]))
 	}
 	return b.Flush()
+}
+
+// mdNotes are what numbers rest on, and captures that were not read.
+func mdNotes(a *checkAnswer) string {
+	var lines []string
+	for _, f := range a.Files {
+		if f.Err != nil {
+			lines = append(lines, "**Not read:** "+mdCode(errorLine(f.Err)))
+		}
+		for _, note := range f.Notes {
+			lines = append(lines, mdCode(lastElement(f.Name))+": "+mdText(note))
+		}
+	}
+	if more := len(lines) - maxMarkdownNotes; more > 0 {
+		lines = append(lines[:maxMarkdownNotes], ellipsis+" "+plural(more, "more note"))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\n" + strings.Join(lines, "\n\n") + "\n"
 }
 
 // plainList names the captures, or counts them.

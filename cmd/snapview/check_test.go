@@ -196,6 +196,7 @@ func TestCheckMarkdownBounded(t *testing.T) {
 	gate, result := a.Gates[0].Gate, a.Gates[0]
 	gate.Name, gate.Note, gate.Owner = long, long, long
 	result.Checks[0].Place.File = long
+	a.Files = slices.Repeat([]budget.GateFileResult{{Name: long, Notes: []string{long}, Err: errors.New(long)}}, 500)
 	for range 100 {
 		a.Gates = append(a.Gates, result)
 		a.Growth = append(a.Growth, a.Growth[0])

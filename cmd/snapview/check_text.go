@@ -32,11 +32,6 @@ func (u *ui) checkText(a *checkAnswer, o *checkOptions) string {
 	}
 	b.WriteString(u.checkReasons(rows))
 	b.WriteString(u.checkGrowth(a, o))
-	for _, f := range a.Files {
-		for _, note := range f.Notes {
-			u.note(f.Name, note)
-		}
-	}
 	return b.String()
 }
 
