@@ -65,14 +65,14 @@ var knownModels = map[string]Model{
 
 func gpt2(layers, hidden, heads int64) Model {
 	m := Model{Arch: GPT, Layers: layers, Hidden: hidden, Heads: heads, Vocab: 50257, Positions: 1024}.withArch()
-	m.Tied, m.Activation = true, "gelu_new"
+	m.Tied, m.Activation, m.Dropout, m.AttentionDropout = true, "gelu_new", 0.1, 0.1
 	return m
 }
 
 // opt has two more positions than tokens: the first two are not used.
 func opt(layers, hidden, heads int64) Model {
 	m := Model{Arch: GPT, Layers: layers, Hidden: hidden, Heads: heads, Vocab: 50272, Positions: 2050}.withArch()
-	m.Tied, m.FusedQKV, m.Activation = true, false, "relu"
+	m.Tied, m.FusedQKV, m.Activation, m.Dropout = true, false, "relu", 0.1
 	return m
 }
 
@@ -100,7 +100,7 @@ func qwen3(layers, hidden, heads, kvHeads, ffn int64) Model {
 
 func gemma(layers, hidden, heads, kvHeads, headDim, ffn, norms int64) Model {
 	m := llama(layers, hidden, heads, kvHeads, ffn, 256000).tied()
-	m.HeadDim, m.NormsPerBlock, m.Activation = headDim, norms, "gelu_new"
+	m.HeadDim, m.NormsPerBlock, m.Activation, m.NormOffset, m.Softcap = headDim, norms, "gelu", true, norms == 4
 	return m
 }
 
@@ -120,12 +120,12 @@ func deepseekV3() Model {
 
 func bert(layers, hidden, heads, vocab int64) Model {
 	m := Model{Arch: BERT, Layers: layers, Hidden: hidden, Heads: heads, Vocab: vocab, Positions: 512}.withArch()
-	m.Head, m.Pooler = NoHead, true
+	m.Head, m.Pooler, m.Dropout, m.AttentionDropout = NoHead, true, 0.1, 0.1
 	return m
 }
 
 func t5(layers, hidden, heads, headDim, ffn int64) Model {
-	return Model{Arch: T5, Layers: layers, Hidden: hidden, Heads: heads, HeadDim: headDim, FFN: ffn, Vocab: 32128}.withArch()
+	return Model{Arch: T5, Layers: layers, Hidden: hidden, Heads: heads, HeadDim: headDim, FFN: ffn, Vocab: 32128, Dropout: 0.1, AttentionDropout: 0.1}.withArch()
 }
 
 func vit(layers, hidden, heads, patch int64) Model {
@@ -166,7 +166,7 @@ func KnownModel(name string) (Model, error) {
 	for _, n := range KnownModels() {
 		if plainModelName(n) == plain {
 			m := knownModels[n]
-			m.Name = n
+			m.Name, m.Style = n, HFStyle
 			return m, nil
 		}
 	}

@@ -95,6 +95,7 @@ var settingNames = map[string]string{
 	"zero_stage": "zero", "tp": "tensor", "tensor_parallel": "tensor", "tensor_model_parallel_size": "tensor",
 	"pp": "pipeline", "pipeline_parallel": "pipeline", "pipeline_model_parallel_size": "pipeline",
 	"sp": "sequence_parallel", "cp": "context", "context_parallel": "context", "ep": "expert", "expert_parallel": "expert",
+	"num_attention_heads": "heads", "num_local_experts": "experts", "num_experts_per_tok": "active_experts", "patch_size": "patch", "image_size": "image",
 	"world_size": "gpus", "num_gpus": "gpus", "lora_r": "lora_rank", "rank": "lora_rank",
 	"grad_type": "grad_dtype", "gradient_dtype": "grad_dtype",
 }
@@ -169,9 +170,9 @@ func (c *Config) assign(s Setting, value string) error {
 		}
 		*at = n
 	case *float64:
-		f, err := strconv.ParseFloat(value, 64)
-		if err != nil || f < 0 || f >= 1 {
-			return fmt.Errorf("%s is not a share from 0 to below 1", quote(value))
+		f, err := parseShare(value)
+		if err != nil {
+			return err
 		}
 		*at = f
 	case *bool:
