@@ -76,7 +76,7 @@ func (s *system) scaledBy(use []int) *system {
 		case t.spread > 0:
 			out.scale[j] = t.spread
 		case t.textbook > 0:
-			out.scale[j] = t.textbook
+			out.scale[j] = textbookSpread * t.textbook
 		default:
 			out.scale[j] = s.freeScale(j, use)
 		}
@@ -84,6 +84,10 @@ func (s *system) scaledBy(use []int) *system {
 	}
 	return &out
 }
+
+// textbookSpread is how far off a figure of the textbook may be, as a part of it and as
+// a standard deviation: dropout, other activation functions, gated and grouped layers.
+const textbookSpread = 0.5
 
 // freeScale is the spread of a coefficient that no textbook knows: one that would
 // make the term the whole of the peaks.

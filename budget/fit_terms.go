@@ -285,18 +285,20 @@ var (
 
 // states are weights, gradients and optimizer state: bytes per parameter.
 func (b *termBuilder) states() {
-	sure := 0.4 // PyTorch's own rule; less only where states are sharded or offloaded
 	if b.s.derivedParams {
-		sure = 2
 		b.add(term{Name: "parameters not counted", Class: "parameter", moments: inStep}, perHead)
 		b.add(term{Name: "gradients not counted", Class: "gradient", moments: withGrads}, perHead)
 	}
 	for _, p := range b.s.levelsOf(keyPrecision) {
-		kind, when := precisionOf(p), b.when(keyPrecision, p)
+		kind, when, sure := precisionOf(p), b.when(keyPrecision, p), 0.4
+		// 0.4: PyTorch's own rule, other only where states are sharded or offloaded.
+		if b.s.derivedParams || kind == halfPrecision || kind == precisionUnknown {
+			sure = 2 // "bf16" may mean autocast
+		}
 		b.add(term{Name: "weights", Class: "parameter", When: when, moments: always, textbook: kind.pick(4, 4, 2), spread: sure}, perParam)
 		b.add(term{Name: "gradients", Class: "gradient", When: when, moments: withGrads, textbook: kind.pick(4, 4, 2), spread: sure}, perParam)
-		if kind == mixedPrecision || kind == precisionUnknown {
-			b.copies(p)
+		if kind != fullPrecision {
+			b.copies(p, kind)
 		}
 	}
 	for _, o := range b.s.levelsOf(keyOptimizer) {
@@ -313,13 +315,15 @@ func (b *termBuilder) states() {
 // copies are the 16-bit weights that autocast makes and keeps until it exits;
 // the backward holds them too unless it recomputes the forward. The head is outside
 // of the layers that are recomputed.
-func (b *termBuilder) copies(precision string) {
+func (b *termBuilder) copies(precision string, kind precisionKind) {
+	bytes := kind.pick(0, 2, 0)
+
 	for _, c := range b.s.levelsOf(keyCheckpoint) {
 		t := term{Name: "16-bit copies of the weights", Class: "temporary", unit: termUnit{matmul: true},
-			When: b.when(keyPrecision, precision, keyCheckpoint, c), moments: whileSaved, textbook: 2}
+			When: b.when(keyPrecision, precision, keyCheckpoint, c), moments: whileSaved, textbook: bytes}
 		if checkpointOf(c) == fullCheckpoint {
 			t.moments = at(lossMoment)
-			b.add(term{Name: "16-bit copy of the head", Class: "temporary", When: t.When, moments: at(lossGradMoment, layerMoment), textbook: 2}, perHead)
+			b.add(term{Name: "16-bit copy of the head", Class: "temporary", When: t.When, moments: at(lossGradMoment, layerMoment), textbook: bytes}, perHead)
 		}
 		b.add(t, perParam)
 	}
