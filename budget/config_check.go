@@ -7,12 +7,20 @@ import (
 
 // Check explains what makes a configuration impossible, nil when nothing does.
 func (c *Config) Check() error {
-	for _, check := range []func(*Config) error{(*Config).checkModel, (*Config).checkWork, (*Config).checkParallel} {
-		if err := check(c); err != nil {
-			return err
-		}
+	for _, err := range c.problems() {
+		return err
 	}
 	return nil
+}
+
+// problems are errors that begin with the name of the setting to blame.
+func (c *Config) problems() (list []error) {
+	for _, check := range []func(*Config) error{(*Config).checkModel, (*Config).checkWork, (*Config).checkParallel} {
+		if err := check(c); err != nil {
+			list = append(list, err)
+		}
+	}
+	return list
 }
 
 func (c *Config) checkModel() error {
@@ -20,20 +28,13 @@ func (c *Config) checkModel() error {
 	if !m.sized() {
 		return nil
 	}
-	need := []struct {
+	type size struct {
 		name string
 		n    int64
-	}{{"layers", m.Layers}, {"hidden", m.Hidden}, {"heads", m.Heads}}
+	}
+	need := []size{{"layers", m.Layers}, {"hidden", m.Hidden}, {"heads", m.Heads}, {"vocab", m.Vocab}}
 	if m.Arch == ViT {
-		need = append(need, struct {
-			name string
-			n    int64
-		}{"patch", m.Patch})
-	} else {
-		need = append(need, struct {
-			name string
-			n    int64
-		}{"vocab", m.Vocab})
+		need[3] = size{"patch", m.Patch}
 	}
 	for _, x := range need {
 		if x.n < 1 {
@@ -99,16 +100,18 @@ func (c *Config) checkParallel() error {
 		return fmt.Errorf("zero: %d; stages are 0 (nothing is divided), 1 (optimizer state), 2 (and gradients), 3 (and parameters)", c.ZeRO)
 	case c.GPUs%groups != 0:
 		return fmt.Errorf("gpus: %d cannot be divided into groups of tensor %d × pipeline %d × context %d = %d", c.GPUs, c.Tensor, c.Pipeline, c.Context, groups)
-	case m.sized() && m.Heads%c.Tensor != 0:
+	case m.sized() && m.Heads > 0 && m.Heads%c.Tensor != 0:
 		return fmt.Errorf("tensor: %d does not divide heads %d: tensor parallelism gives each GPU whole heads; take %d", c.Tensor, m.Heads, divisorNear(m.Heads, c.Tensor))
-	case m.sized() && m.kvHeads()%c.Tensor != 0 && c.Tensor%m.kvHeads() != 0:
+	case m.sized() && m.kvHeads() > 0 && m.kvHeads()%c.Tensor != 0 && c.Tensor%m.kvHeads() != 0:
 		return fmt.Errorf("tensor: %d neither divides kv_heads %d nor is a multiple of it", c.Tensor, m.kvHeads())
-	case m.sized() && c.Pipeline > m.Layers:
+	case m.sized() && m.Layers > 0 && c.Pipeline > m.Layers:
 		return fmt.Errorf("pipeline: %d stages for %d layers; a stage needs at least one", c.Pipeline, m.Layers)
 	case c.Context > 1 && c.Seq%c.Context != 0:
 		return fmt.Errorf("context: %d does not divide seq %d", c.Context, c.Seq)
 	case c.Expert > 1 && (m.Experts == 0 || m.Experts%c.Expert != 0):
 		return fmt.Errorf("expert: %d does not divide %d experts", c.Expert, m.Experts)
+	case c.Pipeline > 1 && m.Arch == T5:
+		return fmt.Errorf("pipeline: %d stages for an encoder with a decoder; not supported here", c.Pipeline)
 	case c.SeqPar && c.Tensor == 1:
 		return errors.New("sequence_parallel: needs tensor above 1; it divides what tensor parallelism leaves whole")
 	}

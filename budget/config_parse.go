@@ -43,7 +43,14 @@ func (c Config) Read(name string, data []byte) (Config, error) {
 	for key := range f.values {
 		names = append(names, key)
 	}
+	seen := map[string]string{}
 	for _, key := range ordered(names) {
+		if s, ok := setting(key); ok {
+			if first, twice := seen[s.Name]; twice {
+				f.fail(f.values[key].errorf("%s: the same as %s on line %d", quoteKey(key), quoteKey(first), f.values[first].yaml.Line))
+			}
+			seen[s.Name] = key
+		}
 		value, err := f.values[key].text()
 		if err != nil {
 			f.fail(underKey(key, err))
@@ -84,24 +91,23 @@ func (f *fields) flatten() error {
 
 // checkIn says on which line something impossible is, when the file is to blame:
 // what it leaves out may come from elsewhere.
-func (c *Config) checkIn(f *fields) error { return lineOfCheck(c.Check(), f) }
+func (c *Config) checkIn(f *fields) error { return withLine(c.problems(), f) }
 
 // checkIn checks the model of a config.json.
 func (m *Model) checkIn(f *fields) error {
 	c := DefaultConfig()
 	c.Model, c.Batch, c.Seq = *m, 1, 1
-	return lineOfCheck(c.Check(), f)
+	return withLine(c.problems(), f)
 }
 
-// lineOfCheck finds the line of the setting that an error is about.
-func lineOfCheck(err error, f *fields) error {
-	if err == nil {
-		return nil
-	}
-	name, _, _ := strings.Cut(err.Error(), ":")
-	for key, n := range f.values {
-		if s, ok := setting(key); ok && s.Name == name {
-			return n.errorf("%w", err)
+// withLine returns the first problem whose setting the file has, with its line.
+func withLine(problems []error, f *fields) error {
+	for _, err := range problems {
+		name, _, _ := strings.Cut(err.Error(), ":")
+		for key, n := range f.values {
+			if s, ok := setting(key); ok && s.Name == name {
+				return n.errorf("%w", err)
+			}
 		}
 	}
 	return nil

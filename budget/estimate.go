@@ -22,9 +22,10 @@ func Estimate(c Config) (Ledger, error) {
 	}
 	c.settle()
 	l := estimateOn(c, card)
-	l.Total = l.PerGPU
+	l.Total, l.Whole = l.PerGPU, l.Totals
 	if whole := c.undivided(); whole != c {
-		l.Total = estimateOn(whole, card).PerGPU
+		undivided := estimateOn(whole, card)
+		l.Total, l.Whole = undivided.PerGPU, undivided.Totals
 	}
 	l.overhead(card)
 	l.notIncluded()

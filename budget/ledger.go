@@ -90,8 +90,9 @@ type Ledger struct {
 	Totals Totals // at the peak; they sum to PerGPU
 	Full   Totals // the most of each class, whenever that is
 
-	PerGPU int64 // the peak of one GPU
-	Total  int64 // the same for the whole model on one GPU, nothing divided
+	PerGPU int64  // the peak of one GPU
+	Total  int64  // the same for the whole model on one GPU, nothing divided
+	Whole  Totals // of Total
 
 	Peak  StepPeak   // where PerGPU is reached
 	Peaks []StepPeak // of each part of the step

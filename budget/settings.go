@@ -22,12 +22,21 @@ type Setting struct {
 	least int64
 }
 
+// IsFlag reports whether the setting is true or false.
+func (s Setting) IsFlag() bool { return slices.Equal(s.Words, []string{"true", "false"}) }
+
+// Known lists the words that the setting may have, without the empty one that
+// stands for a default.
+func (s Setting) Known() []string {
+	return slices.DeleteFunc(slices.Clone(s.Words), func(w string) bool { return w == "" })
+}
+
 // Groups of settings.
 const (
-	groupModel    = "model"
-	groupWork     = "work"
-	groupState    = "optimizer"
-	groupParallel = "parallel"
+	groupModel    = "the model"
+	groupWork     = "the step"
+	groupState    = "the optimizer"
+	groupParallel = "many GPUs"
 )
 
 // Settings lists the keys of a configuration in the order in which text names
@@ -162,6 +171,11 @@ func (c *Config) assign(s Setting, value string) error {
 	case "lora_rank":
 		c.Frozen = c.Frozen || value != "0"
 	}
+	if s.Name == "gpu" && value != "" {
+		if _, err := FindCard(value); err != nil {
+			return err
+		}
+	}
 	switch at := s.field(c).(type) {
 	case *int64:
 		n, err := s.number(value)
@@ -269,7 +283,7 @@ func (s Setting) word(value string) (string, error) {
 			return w, nil
 		}
 	}
-	known := strings.Join(slices.DeleteFunc(slices.Clone(s.Words), func(w string) bool { return w == "" }), ", ")
+	known := strings.Join(s.Known(), ", ")
 	if near, ok := nearest(plain, s.Words); ok {
 		return "", fmt.Errorf("%s is not known; did you mean %s (of %s)", quote(value), near, known)
 	}
@@ -311,3 +325,40 @@ var otherWords = map[string]map[string]string{
 }
 
 var typeWords = map[string]string{"float32": "fp32", "32": "fp32", "bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
+
+// Given returns the settings of c that are not as DefaultConfig has them, by name,
+// and those of a known model by its name alone.
+func (c Config) Given() map[string]string {
+	base := DefaultConfig()
+	if m, err := KnownModel(c.Model.Name); err == nil {
+		base.Model = m
+	} else if c.Model.Arch != base.Model.Arch {
+		base.Model = Model{Arch: c.Model.Arch}.withArch()
+		base.Model.Arch = ""
+	}
+	given := map[string]string{}
+	for _, s := range settings {
+		if v := s.text(&c); v != s.text(&base) {
+			given[s.Name] = v
+		}
+	}
+	if c.Model.Name != "" {
+		given[modelKey] = c.Model.Name
+	}
+	return given
+}
+
+// text is the value of a setting as With reads it.
+func (s Setting) text(c *Config) string {
+	switch at := s.field(c).(type) {
+	case *int64:
+		return strconv.FormatInt(*at, 10)
+	case *float64:
+		return strconv.FormatFloat(*at, 'g', -1, 64)
+	case *bool:
+		return strconv.FormatBool(*at)
+	case interface{ word() string }:
+		return at.word()
+	}
+	return ""
+}
