@@ -85,7 +85,8 @@ func (u *ui) fitText(m *budget.MemoryModel, out string) string {
 	var b strings.Builder
 	c := m.Check
 	b.WriteString(u.style(bold, fmt.Sprintf("predicts the peak within %s (median), %s at worst", errorPercent(c.Median), errorPercent(c.Worst))))
-	fmt.Fprintf(&b, ": %s, %d-fold cross-validation\n", plural(len(m.Points), "point"), c.Folds)
+	b.WriteString("\n")
+	u.factLines(&b, "judged", fmt.Sprintf("by %d-fold cross-validation ", c.Folds), "of "+plural(len(m.Points), "point"))
 	u.factLines(&b, "worst", strings.SplitAfter(runText(&m.Points[c.WorstPoint]), " ")...)
 	u.factLines(&b, "interval", fmt.Sprintf("%s of %d left-out points lie in it, ", percentOf(c.Covered, len(m.Points)), len(m.Points)),
 		fmt.Sprintf("which should be %s; ", percentText(m.Confidence)), fmt.Sprintf("it is ±%s on average", errorPercent(c.Width)))
