@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/snapview/snapview/budget"
@@ -122,8 +123,8 @@ func (u *ui) predictionText(p *budget.Prediction, m *budget.MemoryModel) string 
 
 func rangeText(low, high int64) string { return units.Bytes(low) + " to " + units.Bytes(high) }
 
-// partTable has a row for each term at the peak. The arithmetic goes where it does
-// not fit.
+// partTable has a row for each term at the peak. Where it is too wide the formula
+// goes, and then what the figures rest on.
 func (u *ui) partTable(p *budget.Prediction) string {
 	rows := [][]string{{"bytes", "share", "rests on", "arithmetic", "at the " + p.Moment}}
 	for _, x := range p.Parts {
@@ -137,5 +138,11 @@ func (u *ui) partTable(p *budget.Prediction) string {
 	for i, x := range p.Parts {
 		rows[i+1][3] = x.Numbers
 	}
-	return termRows(rows, right, right, left, left, left)
+	if text := termRows(rows, right, right, left, left, left); widest(text) <= u.width {
+		return text
+	}
+	for i := range rows {
+		rows[i] = slices.Delete(rows[i], 2, 3)
+	}
+	return termRows(rows, right, right, left, left)
 }
