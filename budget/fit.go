@@ -230,8 +230,8 @@ func inParallel(n int, f func(int)) {
 	wg.Wait()
 }
 
-// fewest is from how many points on the quantile of their scores is one of them.
-const fewest = 20
+// FewPoints is from how many points on intervals come from the errors themselves.
+const FewPoints = 20
 
 // scoreQuantile is the score that new points stay under with the confidence of the
 // model: an order statistic of the held-out scores, which need not be normal. Of
@@ -241,7 +241,7 @@ func (m *MemoryModel) scoreQuantile(use []int, held []heldOut) (q float64, few b
 	for r, i := range use {
 		scores[r] = held[r].score(m.Points[i].Peak)
 	}
-	if len(scores) < fewest {
+	if len(scores) < FewPoints {
 		return studentQuantile(scores, m.Confidence), true
 	}
 	return orderQuantile(scores, m.Confidence), false

@@ -53,7 +53,7 @@ func (m *MemoryModel) fitReserved(from []int) *ReservedModel {
 		return nil
 	}
 	c := m.reservedCoefficients(use)
-	r := &ReservedModel{Factor: 1 + c[0], Fixed: c[1] * mebibyte, PerParam: c[2], PerLogit: c[3], Points: len(use), FewPoints: len(use) < fewest}
+	r := &ReservedModel{Factor: 1 + c[0], Fixed: c[1] * mebibyte, PerParam: c[2], PerLogit: c[3], Points: len(use), FewPoints: len(use) < FewPoints}
 	errors := make([]float64, len(use))
 	leaveGroups(use, func(rest, left []int) {
 		c := m.reservedCoefficients(rest)

@@ -236,6 +236,7 @@ func flagWord(s string) (value, ok bool) {
 
 // assume fills in what was not given.
 func (m *MemoryModel) assume(p *Place, keys []ModelKey) {
+	var same []string
 	for _, k := range keys {
 		_, given := p.Numbers[k.Name]
 		_, word := p.Words[k.Name]
@@ -243,11 +244,14 @@ func (m *MemoryModel) assume(p *Place, keys []ModelKey) {
 		case given || word || k.Name == keyParams && k.Low != k.High:
 		case k.Words != nil:
 			p.Words[k.Name] = k.Words[0]
-			p.Assumed = append(p.Assumed, fmt.Sprintf("%s %s, as in every point", units.Safe(k.Name), units.Safe(k.Words[0])))
+			same = append(same, units.Safe(k.Name)+" "+units.Safe(k.Words[0]))
 		default:
 			p.Numbers[k.Name] = k.Low
-			p.Assumed = append(p.Assumed, fmt.Sprintf("%s, as in every point", units.Safe(k.Name)+" "+number(k.Low)))
+			same = append(same, units.Safe(k.Name)+" "+number(k.Low))
 		}
+	}
+	if len(same) > 0 {
+		p.Assumed = append(p.Assumed, "as in every point: "+strings.Join(same, ", "))
 	}
 	if _, ok := p.Numbers[keyParams]; !ok && slices.ContainsFunc(keys, func(k ModelKey) bool { return k.Name == keyParams }) {
 		p.Numbers[keyParams], p.derived = m.paramsOf(p.Numbers), true

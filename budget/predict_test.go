@@ -51,7 +51,7 @@ func TestPredict(t *testing.T) {
 		t.Errorf("reserved %+v", p.Reserved)
 	}
 	notes := strings.Join(p.Notes, "; ")
-	if !strings.Contains(notes, "vocab 8,192, as in every point") || !strings.Contains(notes, "params 21,261,312, as follows from the points") {
+	if !strings.Contains(notes, "as in every point: vocab 8,192") || !strings.Contains(notes, "params 21,261,312, as follows from the points") {
 		t.Errorf("notes: %s", notes)
 	}
 }

@@ -90,12 +90,14 @@ func (u *ui) fitText(m *budget.MemoryModel, out string) string {
 	u.factLines(&b, "worst", strings.SplitAfter(runText(&m.Points[c.WorstPoint]), " ")...)
 	u.factLines(&b, "interval", fmt.Sprintf("%s of %d left-out points lie in it, ", percentOf(c.Covered, len(m.Points)), len(m.Points)),
 		fmt.Sprintf("which should be %s; ", percentText(m.Confidence)), fmt.Sprintf("it is ±%s on average", errorPercent(c.Width)))
+	if len(m.Points) < budget.FewPoints {
+		u.factLines(&b, "", words(fmt.Sprintf("from fewer than %d points it rests on normal errors, and can hardly be checked", budget.FewPoints))...)
+	}
 	u.factLines(&b, "again", fmt.Sprintf("%d other divisions into %d folds: ", c.Divisions, c.Folds),
 		fmt.Sprintf("median %s to %s, ", errorPercent(c.OtherMedians[0]), errorPercent(c.OtherMedians[1])), fmt.Sprintf("worst %s, ", errorPercent(c.OtherWorst)),
 		fmt.Sprintf("interval holds %s to %s, mean %s", percentText(c.OtherCoverage[0]), percentText(c.OtherCoverage[2]), percentText(c.OtherCoverage[1])))
 	if r := m.Reserved; r != nil {
-		u.factLines(&b, "reserved", fmt.Sprintf("within %s, %s at worst; ", errorPercent(c.ReservedMedian), errorPercent(c.ReservedWorst)),
-			fmt.Sprintf("interval holds %s of %d", percentOf(c.ReservedCovered, c.ReservedOf), c.ReservedOf))
+		u.factLines(&b, "reserved", reservedParts(c)...)
 		u.factLines(&b, "", reservedFormula(r)...)
 	} else {
 		u.factLines(&b, "reserved", "not in the points: ", "what the allocator holds beyond tensors cannot be predicted")
@@ -106,6 +108,15 @@ func (u *ui) fitText(m *budget.MemoryModel, out string) string {
 		u.factLines(&b, "model", units.Safe(out)+"; ", "snapview budget predict "+units.Safe(shellWord(out))+" --set KEY=VALUE")
 	}
 	return b.String()
+}
+
+// reservedParts say how good the model of reserved memory is.
+func reservedParts(c *budget.FitCheck) []string {
+	if c.ReservedOf == 0 {
+		return []string{"in too few points to check"}
+	}
+	return []string{fmt.Sprintf("within %s (median), %s at worst; ", errorPercent(c.ReservedMedian), errorPercent(c.ReservedWorst)),
+		fmt.Sprintf("interval holds %s of %d", percentOf(c.ReservedCovered, c.ReservedOf), c.ReservedOf)}
 }
 
 // percentOf is a share in whole percent.

@@ -123,12 +123,20 @@ func (u *ui) predictionText(p *budget.Prediction, m *budget.MemoryModel) string 
 
 func rangeText(low, high int64) string { return units.Bytes(low) + " to " + units.Bytes(high) }
 
+// arithmetic is the formula and its figures; a plain size has only one of them.
+func arithmetic(x *budget.PredictedPart) string {
+	if x.Formula == x.Numbers {
+		return x.Numbers
+	}
+	return x.Formula + " = " + x.Numbers
+}
+
 // partTable has a row for each term at the peak. Where it is too wide the formula
 // goes, and then what the figures rest on.
 func (u *ui) partTable(p *budget.Prediction) string {
 	rows := [][]string{{"bytes", "share", "rests on", "arithmetic", "at the " + p.Moment}}
 	for _, x := range p.Parts {
-		rows = append(rows, []string{units.Bytes(x.Bytes), units.Percent(x.Bytes, p.Peak), string(x.Basis), x.Formula + " = " + x.Numbers, units.Safe(x.Name)})
+		rows = append(rows, []string{units.Bytes(x.Bytes), units.Percent(x.Bytes, p.Peak), string(x.Basis), arithmetic(&x), units.Safe(x.Name)})
 	}
 	rows = append(rows, []string{units.Bytes(p.Peak), "100.0%", "", "", "total"})
 	wide := termRows(rows, right, right, left, left, left)
