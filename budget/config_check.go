@@ -15,7 +15,7 @@ func (c *Config) Check() error {
 
 // problems are errors that begin with the name of the setting to blame.
 func (c *Config) problems() (list []error) {
-	for _, check := range []func(*Config) error{(*Config).checkModel, (*Config).checkWork, (*Config).checkParallel} {
+	for _, check := range []func(*Config) error{(*Config).checkModel, (*Config).checkWork, (*Config).checkParallel, (*Config).checkVolume} {
 		if err := check(c); err != nil {
 			list = append(list, err)
 		}
@@ -88,6 +88,24 @@ func (c *Config) checkWork() error {
 	}
 	if c.Accumulation < 1 {
 		return fmt.Errorf("accumulation: %d; an optimizer step needs at least 1 micro-batch", c.Accumulation)
+	}
+	return nil
+}
+
+// checkVolume refuses what no machine holds, before it overflows a sum.
+func (c *Config) checkVolume() error {
+	m := &c.Model
+	b, s, f := float64(c.Batch), float64(max(c.Seq, c.TargetSeq, m.patches()+1)), float64(m.ffn()+m.SharedFFN+m.ActiveExperts*m.expertFFN())
+	q := float64(m.Heads*m.headDim() + m.Hidden)
+	layers := float64(m.Layers + m.decoderLayers())
+	scores := 0.0
+	if c.Attention == Eager || m.Arch == T5 {
+		scores = float64(m.Heads) * s
+	}
+	matrices := float64(m.Hidden)*(4*q+3*f) + float64(m.Experts)*float64(m.Hidden)*float64(m.expertFFN())*3
+	volume := 24*(layers*matrices+float64(m.Vocab)*float64(m.Hidden)+float64(m.Params)) + 40*b*s*(layers*(q+f+scores)+float64(m.Vocab))
+	if volume > 1<<60 {
+		return fmt.Errorf("layers: a step of this takes an exabyte; lower layers, hidden, batch %d or seq %d", c.Batch, c.Seq)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (h *hfFile) number(key string, otherwise int64) int64 {
 	text, err := n.text()
 	if err == nil {
 		var v int64
-		if v, err = ParseCount(text); err == nil && (v < 0 || v > maxCount) {
+		if v, err = ParseCount(text); err == nil && (v < 0 || v > mostOfAny) {
 			err = fmt.Errorf("%s is out of range", text)
 		}
 		if err == nil {

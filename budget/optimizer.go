@@ -103,7 +103,7 @@ func (o *optimizer) step(p *program) {
 	case Lion:
 		p.eachStep(p.trained(), 2, "temporaries of Lion")
 	case Adafactor:
-		p.eachStep(p.trained(), 1, "temporaries of Adafactor")
+		p.adafactorStep()
 	}
 }
 
@@ -162,6 +162,22 @@ func (p *program) eachStep(list []*leaf, n int, name string) {
 		}
 		p.drop(temp...)
 	}
+}
+
+// adafactorStep: the estimate of a matrix from its row and column, while the one
+// before is still there when the column's norm is summed (torch.optim.Adafactor).
+func (p *program) adafactorStep() {
+	var before *buffer
+	for _, l := range p.trained() {
+		if n := len(l.shape); n >= 2 {
+			columns := l.shape[n-1].n
+			p.reduction(l.shape.elements()/columns, columns)
+		}
+		update := p.scratch("updates of Adafactor", p.stateShape(l), p.stateType(l))
+		p.drop(before)
+		before = update
+	}
+	p.drop(before)
 }
 
 // muonStep: the update of a matrix, and in bf16 its Newton–Schulz iteration with

@@ -6,11 +6,12 @@ import "github.com/snapview/snapview/attribution"
 // totals, since it depends on the card, the driver and what else is loaded.
 
 // contextBytes is what a CUDA context takes with the kernels of PyTorch, cuBLAS
-// and cuDNN loaded: 300 to 600 MiB are seen on current cards.
-const contextBytes = 500 << 20
+// and cuDNN loaded. It was 619 to 799 MiB on an H200 with CUDA 13 and is 300 to
+// 600 MiB on older cards.
+const contextBytes = 700 << 20
 
-// ncclBytes is what NCCL takes for the channels of a communicator.
-const ncclBytes = 400 << 20
+// ncclBytes is what NCCL takes for its channels: about 800 MiB between two H200.
+const ncclBytes = 800 << 20
 
 func (l *Ledger) overhead(card Card) {
 	add := func(class Class, category attribution.Category, name, formula, numbers string, bytes int64) {
@@ -19,9 +20,9 @@ func (l *Ledger) overhead(card Card) {
 	if card.Name == "" {
 		add(WorkspaceClass, attribution.Workspace, "workspaces of cuBLAS", "2 threads × 32 MiB on Hopper and later, 8.1 MiB before, + 1 MiB of cuBLASLt", "2 × 33554432 B + 1048576 B, as on Hopper", 2*(&Card{Hopper: true}).workspace()+ltWorkspace)
 	}
-	add(WorkspaceClass, attribution.Workspace, "CUDA context and kernels", "typical; 300 to 600 MiB", "500 MiB", contextBytes)
+	add(WorkspaceClass, attribution.Workspace, "CUDA context and kernels", "measured on an H200: 619 to 799 MiB; less on older cards", "700 MiB", contextBytes)
 	if l.Config.GPUs > 1 {
-		add(CommunicationClass, attribution.Communication, "buffers of NCCL", "typical; per communicator", "400 MiB", ncclBytes)
+		add(CommunicationClass, attribution.Communication, "buffers of NCCL", "measured between two H200", "800 MiB", ncclBytes)
 	}
 }
 

@@ -24,6 +24,7 @@ type program struct {
 	local  dim       // tokens between attention and MLP
 	target dim       // tokens of a target sequence
 	kept   []*tensor // by the caller until the backward has ended
+	inputs []*buffer // by the caller too
 
 	tokens shape // b·s
 	x      shape // b·s·h between the layers
@@ -125,6 +126,14 @@ func (p *program) hold(l *leaf) {
 // the time, as beside master weights, rather than kept as autograd makes them.
 func (p *program) accumulates() bool { return p.p.master != "" && p.c.Offload == NoOffload }
 
+// input allocates a part of the batch, which the training loop holds until the
+// backward has ended.
+func (p *program) input(name string, s shape, d DType) *buffer {
+	b := p.alloc(ActivationClass, attribution.Input, name, s, d)
+	p.inputs = append(p.inputs, b)
+	return b
+}
+
 // leaf returns a parameter by its name, nil when the model does not have it.
 func (p *program) leaf(name string) *leaf { return p.leaves[name] }
 
@@ -202,7 +211,8 @@ func (p *program) trainStep(o *optimizer) {
 			}
 		}
 		p.free(p.kept...)
-		p.kept = nil
+		p.drop(p.inputs...)
+		p.kept, p.inputs = nil, nil
 	}
 	p.enter(OptimizerStep)
 	p.where = "optimizer step"

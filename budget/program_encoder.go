@@ -5,8 +5,7 @@ import "github.com/snapview/snapview/attribution"
 // bertForward is an encoder as transformers writes BERT and RoBERTa.
 func (p *program) bertForward() *tensor {
 	p.where = "embedding"
-	data := p.alloc(ActivationClass, attribution.Input, "tokens", p.tokens, I64)
-	defer p.drop(data)
+	data := p.input("tokens", p.tokens, I64)
 	x := p.received()
 	if x == nil {
 		x = p.bertEmbedding(data)
@@ -172,7 +171,7 @@ func (p *program) classLoss(x *tensor) *tensor {
 		first = p.pointwise(pooled, "pooled output", true)
 		p.free(pooled)
 	}
-	labels := p.alloc(ActivationClass, attribution.Input, "labels", shape{p.b}, I64)
+	labels := p.input("labels", shape{p.b}, I64)
 	logits := first
 	if p.m.Head == ClassHead {
 		logits = p.dense(first, "classifier", "logits", dim{"labels", p.m.Labels})
@@ -181,7 +180,6 @@ func (p *program) classLoss(x *tensor) *tensor {
 	loss := p.crossEntropy(logits, labels)
 	p.giveUp(logits)
 	p.free(x)
-	p.drop(labels)
 	return loss
 }
 
@@ -213,7 +211,7 @@ func (p *program) vitEmbedding() *tensor {
 	m := p.m
 	p.where = "embedding"
 	image := dim{"i", m.Image}
-	data := p.alloc(ActivationClass, attribution.Input, "images", shape{p.b, {"c", m.Channels}, image, image}, F32)
+	data := p.input("images", shape{p.b, {"c", m.Channels}, image, image}, F32)
 	patches := shape{p.b, {"n", m.patches()}, p.d.h}
 	w, bias := p.leaf("patches.weight"), p.leaf("patches.bias")
 	cells := p.convolution(data, w, bias, patches)
@@ -227,7 +225,6 @@ func (p *program) vitEmbedding() *tensor {
 	p.free(joined)
 	dropped := p.dropout(x, m.Dropout, "hidden states after dropout")
 	p.free(x)
-	p.drop(data)
 	return dropped
 }
 

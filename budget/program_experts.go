@@ -75,10 +75,11 @@ func (p *program) gathered(x *tensor, s shape, name string) *tensor {
 	}))
 }
 
-// grouped multiplies each expert's tokens with its matrix.
+// grouped multiplies each expert's tokens with its matrix (torch.nn.functional.
+// grouped_mm).
 func (p *program) grouped(x *tensor, w *leaf, name string, out dim) *tensor {
-	d := p.computes(x)
-	weight, input := p.weight(w), p.cast(x, "inputs cast by autocast", d)
+	d := w.dtype // autocast does not know grouped_mm
+	weight, input := w.view(w.shape), p.cast(x, "inputs cast for experts", d)
 	y := p.make(name, x.shape.of(out), d)
 	p.library(false)
 	var saved [2]*buffer

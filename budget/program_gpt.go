@@ -1,12 +1,9 @@
 package budget
 
-import "github.com/snapview/snapview/attribution"
-
 // gptForward is a decoder in the manner of GPT-2 written plainly in PyTorch: one
 // matrix for queries, keys and values, LayerNorm before attention and MLP.
 func (p *program) gptForward() *tensor {
-	data := p.alloc(ActivationClass, attribution.Input, "tokens and targets", shape{p.b, dim{"(" + p.s.symbol + "+1)", p.s.n + 1}}, I64)
-	defer p.drop(data)
+	data := p.input("tokens and targets", shape{p.b, dim{"(" + p.s.symbol + "+1)", p.s.n + 1}}, I64)
 	x := p.received()
 	if x == nil {
 		x = p.gptEmbedding(data)
@@ -20,7 +17,7 @@ func (p *program) gptForward() *tensor {
 
 func (p *program) gptEmbedding(data *buffer) *tensor {
 	p.where = "embedding"
-	index := p.alloc(ActivationClass, attribution.Input, "positions", shape{p.s}, I64)
+	index := p.temp("positions", shape{p.s}, I64)
 	tokens := p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
 	x := tokens
 	if w := p.leaf("positions.weight"); w != nil {

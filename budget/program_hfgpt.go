@@ -1,13 +1,10 @@
 package budget
 
-import "github.com/snapview/snapview/attribution"
-
 // hfGPTForward is a decoder with LayerNorm as transformers writes GPT-2, OPT,
 // GPT-NeoX and Phi.
 func (p *program) hfGPTForward() *tensor {
 	p.where = "embedding"
-	data := p.alloc(ActivationClass, attribution.Input, "tokens", p.tokens, I64)
-	defer p.drop(data)
+	data := p.input("tokens", p.tokens, I64)
 	x := p.received()
 	var tokens, positions *tensor
 	if x == nil {

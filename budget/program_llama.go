@@ -1,12 +1,9 @@
 package budget
 
-import "github.com/snapview/snapview/attribution"
-
 // llamaForward is a decoder as transformers writes Llama and its kin: RMSNorm,
 // rotary positions, separate projections, a gated MLP or experts.
 func (p *program) llamaForward() *tensor {
-	data := p.alloc(ActivationClass, attribution.Input, "tokens", p.tokens, I64)
-	defer p.drop(data)
+	data := p.input("tokens", p.tokens, I64)
 	p.where = "embedding"
 	x := p.received()
 	embedded := x
@@ -86,12 +83,23 @@ func (p *program) outNorm(x *tensor, name, line string) *tensor {
 	return y
 }
 
+// droppedMLP is the dropout that T5 has inside of its MLP. It takes over x.
+func (p *program) droppedMLP(x *tensor) *tensor {
+	if p.m.Arch != T5 {
+		return x
+	}
+	y := p.dropout(x, p.m.Dropout, "MLP activation after dropout")
+	p.free(x)
+	return y
+}
+
 // gatedMLP is down(act(gate(x)) · up(x)), or down(act(up(x))) without a gate.
 func (p *program) gatedMLP(name string, x *tensor, width dim) *tensor {
 	if !p.m.Gated {
 		up := p.dense(x, name+".up", "MLP up projection", width)
 		active := p.activation(up)
 		p.free(up)
+		active = p.droppedMLP(active)
 		down := p.dense(active, name+".down", "MLP down projection", p.d.h)
 		p.free(active)
 		return down
@@ -102,6 +110,7 @@ func (p *program) gatedMLP(name string, x *tensor, width dim) *tensor {
 	up := p.dense(x, name+".up", "MLP up projection", width)
 	both := p.product(active, up, "MLP gated")
 	p.free(active, up)
+	both = p.droppedMLP(both)
 	down := p.dense(both, name+".down", "MLP down projection", p.d.h)
 	p.free(both)
 	return down

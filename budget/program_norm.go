@@ -9,7 +9,11 @@ func (p *program) rmsNorm(x *tensor, w *leaf, name string) *tensor {
 	s, rows := x.shape, x.shape[:len(x.shape)-1]
 	wide := p.cast(x, "norm inputs in fp32", F32)
 	scale := p.inverseRoot(wide, rows)
-	normal := p.timesRows(wide, scale, s)
+	factor := wide
+	if p.m.Arch == T5 { // which multiplies what it was given, not the fp32 copy
+		factor = x
+	}
+	normal := p.timesRows(factor, scale, s)
 	p.free(scale)
 	if p.m.NormOffset {
 		y := p.timesOffset(normal, w, x.dtype, name)
@@ -68,6 +72,7 @@ func (p *program) timesRows(x, scale *tensor, s shape) *tensor {
 	})
 	if n != nil {
 		n.reduce = func(g []*buffer) {
+			p.fit(g[:1], F32, x)
 			old := g[1]
 			g[1] = p.gradOf(scale.shape, F32)
 			p.drop(old)

@@ -20,6 +20,7 @@ type Setting struct {
 
 	field func(*Config) any
 	least int64
+	most  int64 // 0 for mostOfAny
 }
 
 // IsFlag reports whether the setting is true or false.
@@ -222,15 +223,24 @@ func (s Setting) number(value string) (int64, error) {
 		return 0, err
 	case n < s.least:
 		return 0, fmt.Errorf("%d: must be %d or more", n, s.least)
-	case n > maxCount:
-		return 0, fmt.Errorf("%s: larger than any model", quote(value))
+	case n > or(s.most, mostOfAny):
+		return 0, fmt.Errorf("%s: at most %d", quote(value), or(s.most, mostOfAny))
 	}
 	return n, nil
 }
 
-// maxCount bounds numbers, so that no product of the few that make a tensor
-// overflows before it is found to be too large.
-const maxCount = 1 << 50
+// Bounds of numbers: on what a ledger takes time for, and on the rest.
+const (
+	mostParams = 1 << 50
+	mostLayers = 1 << 13
+	mostOfAny  = 1 << 31
+)
+
+// upTo says the largest value that makes sense.
+func (s Setting) upTo(most int64) Setting {
+	s.most = most
+	return s
+}
 
 // ParseCount reads a count: "12288", "12_288", "12,288", "7e9", "7B", "1.5B",
 // "350M". K, M, B and T are decimal.

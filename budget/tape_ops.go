@@ -177,6 +177,7 @@ func (t *tape) linear(x *tensor, w, b *leaf, name string, out dim) *tensor {
 				gathered = t.alloc(CommunicationClass, attribution.Communication, "gathered sequence", x.shape, d)
 			}
 			grads[1] = t.weightGrad(weight, w)
+			grads[1].viewed = true // it comes transposed
 			t.drop(gathered)
 		}
 		t.library(false)
