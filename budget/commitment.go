@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/snapview/snapview/internal/units"
@@ -50,6 +51,7 @@ const (
 
 // A DocTable is a table of text; Right says which columns hold numbers.
 type DocTable struct {
+	Lead  string // what it shows, in a sentence; may be empty
 	Head  []string
 	Right []bool
 	Rows  [][]string
@@ -176,7 +178,7 @@ func (r *PlanResult) slaSection(c *Commitment) DocSection {
 	} else if row.Cost.Hours > 0 {
 		rows = append(rows, []string{"cost", "not known", "", row.Cost.Missing})
 	}
-	return DocSection{Title: "What is promised", Tables: []DocTable{{[]string{"Line", "Value", "Exactly", "Rests on"}, []bool{false, true, true}, rows}}}
+	return DocSection{Title: "What is promised", Tables: []DocTable{{"", []string{"Line", "Value", "Exactly", "Rests on"}, []bool{false, true, true}, rows}}}
 }
 
 func promiseSource(r *PlanResult) string {
@@ -202,7 +204,7 @@ func (r *PlanResult) hardwareSection(row *PlanRow) DocSection {
 	for _, o := range r.Plan.outside(row.memory.Ledger, row.Cost.GPUs) {
 		rows = append(rows, []string{o.Name, units.Bytes(o.Bytes) + " (" + o.Source + ")"})
 	}
-	s.Tables = []DocTable{{[]string{"What", "Value"}, nil, rows}}
+	s.Tables = []DocTable{{"", []string{"What", "Value"}, nil, rows}}
 	return s
 }
 
@@ -211,17 +213,11 @@ const leastLine = 500
 
 func (r *PlanResult) baselineSection(row *PlanRow) DocSection {
 	s := DocSection{Title: "Baseline"}
-	var settings []string
-	for _, list := range [][]PlanSetting{r.Plan.Base, r.Plan.Configurations[row.configuration].Set} {
-		for _, x := range list {
-			settings = append(settings, x.Key+"="+x.Value)
-		}
-	}
-	s.Text = append(s.Text, row.Configuration+": "+strings.Join(settings, ", ")+".")
+	s.Text = append(s.Text, row.Configuration+": "+strings.Join(r.settingsOf(row), ", ")+".")
 	if r.Plan.ConfigFile != "" {
 		s.Text = append(s.Text, "These change "+r.Plan.ConfigFile+".")
 	}
-	t := DocTable{[]string{"Bytes at the peak", "Share", "Class", "Tensors", "Formula", "Figures"}, []bool{true, true}, nil}
+	t := DocTable{"", []string{"Bytes at the peak", "Share", "Class", "Tensors", "Formula", "Figures"}, []bool{true, true}, nil}
 	add := func(bytes int64, class, name, formula, figures string) {
 		t.Rows = append(t.Rows, []string{units.Exact(bytes), units.Percent(bytes, row.Peak), class, name, formula, figures})
 	}
@@ -252,12 +248,32 @@ func (r *PlanResult) baselineSection(row *PlanRow) DocSection {
 		}
 	}
 	if more > 0 {
-		add(rest, "", fmt.Sprintf("%d smaller lines", more), "", "")
+		add(rest, "", units.Count(more)+" of less than 0.2% each", "", "")
 	}
 	add(row.Peak, "", "peak of allocated memory", "", "")
 	s.Tables = []DocTable{t}
 	s.Text = append(s.Text, fmt.Sprintf("The allocator then holds %s: %s beyond the peak, in blocks that are free or not filled.", units.Bytes(row.Reserved), units.Bytes(row.Reserved-row.Peak)))
 	return s
+}
+
+// settingsOf lists the settings of a row, those of the base that it changes left out.
+func (r *PlanResult) settingsOf(row *PlanRow) (out []string) {
+	own := r.Plan.Configurations[row.configuration].Set
+	for _, x := range r.Plan.Base {
+		if !slices.ContainsFunc(own, func(o PlanSetting) bool { return sameSetting(o.Key, x.Key) }) {
+			out = append(out, x.Key+"="+x.Value)
+		}
+	}
+	for _, x := range own {
+		out = append(out, x.Key+"="+x.Value)
+	}
+	return out
+}
+
+func sameSetting(a, b string) bool {
+	x, known := setting(a)
+	y, too := setting(b)
+	return known && too && x.Name == y.Name || keyName(a) == keyName(b)
 }
 
 func (r *PlanResult) fittedText(p *Prediction) string {
@@ -284,13 +300,13 @@ func (r *PlanResult) riskSection(row *PlanRow) DocSection {
 	if k.Surrogate != "" {
 		s.Text = append(s.Text, upperFirst(k.Surrogate)+".")
 	}
-	t := DocTable{[]string{"Moves the need by", "From", "To", "Input", "Distribution"}, []bool{true, true, true}, nil}
+	t := DocTable{"", []string{"Moves the need by", "From", "To", "Input", "Distribution"}, []bool{true, true, true}, nil}
 	for i := range k.Inputs {
 		in := &k.Inputs[i]
 		t.Rows = append(t.Rows, []string{units.Bytes(in.Swing()), units.Bytes(in.NeedLow) + " at " + in.Low, units.Bytes(in.NeedHigh) + " at " + in.High, in.Name, in.Text})
 	}
 	if len(t.Rows) > 0 {
-		s.Text = append(s.Text, "One at a time, the rest as configured, over the middle 95% of each:")
+		t.Lead = "One input at a time, the rest as configured, over the middle 95% of each:"
 		s.Tables = []DocTable{t}
 	} else {
 		s.Text = append(s.Text, "The plan has nothing vary.")
@@ -302,7 +318,7 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func (r *PlanResult) costSection(c *Commitment) DocSection {
 	s := DocSection{Title: "What it costs", Chart: CostChart}
-	t := DocTable{[]string{"Configuration", "GPU", "Needs", "Free", "Fits", "Exceeds", "Cost", "Arithmetic"}, []bool{false, false, true, true, false, true, true}, nil}
+	t := DocTable{"", []string{"Configuration", "GPU", "Needs", "Free", "Fits", "Exceeds", "Cost", "Arithmetic"}, []bool{false, false, true, true, false, true, true}, nil}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		cost := "not known"
@@ -367,7 +383,7 @@ func (r *PlanResult) fallbackSection(c *Commitment) DocSection {
 		s.Text = append(s.Text, "No step of the ladder applies to this configuration.")
 		return s
 	}
-	t := DocTable{[]string{"Step", "Change", "Settings", "Frees", "Then needs", "Fits", "Costs"}, []bool{true, false, false, true, true}, nil}
+	t := DocTable{"", []string{"Step", "Change", "Settings", "Frees", "Then needs", "Fits", "Costs"}, []bool{true, false, false, true, true}, nil}
 	n := 0
 	for _, x := range r.Ladders[0].Steps {
 		number, fits := "-", "no"

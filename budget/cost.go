@@ -136,13 +136,10 @@ func decimalText(v float64) string {
 // Money prints an amount with cents, and the currency when there is one.
 func Money(v float64, currency string) string {
 	digits := 2
-	if v != 0 && math.Abs(v) < 0.1 {
+	if cents := math.Abs(v) * 100; cents < 10 && math.Abs(cents-math.Round(cents)) > 1e-9 {
 		digits = 4
 	}
-	text := humanize.CommafWithDigits(v, digits)
-	if v < 1e12 {
-		text = humanize.FormatFloat("#,###."+strings.Repeat("#", digits), v)
-	}
+	text := humanize.FormatFloat("#,###."+strings.Repeat("#", digits), v)
 	if currency != "" {
 		text += " " + units.Safe(currency)
 	}

@@ -167,8 +167,8 @@ func (s *riskStudy) chances(name string, list []Chance, base string, set func(*d
 		if err := set(&d, c.Value); err != nil {
 			return s.p.errorAt(c.Line, "%s: %w", name, err)
 		}
-		if _, err := s.place.memory(d.variation); err != nil {
-			return s.p.errorAt(c.Line, "%s: %w", name, err)
+		if _, err := s.place.memory(d.variation); err != nil { // which names the setting
+			return s.p.errorAt(c.Line, "%w", err)
 		}
 		left -= c.Part
 		text += fmt.Sprintf("%s %s, ", units.Safe(c.Value), percentOf(c.Part))

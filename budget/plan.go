@@ -119,5 +119,6 @@ const (
 	planDraws       = 10_000
 	planSeed        = 1
 	mostDraws       = 1_000_000
-	mostPairs       = 200 // configurations × GPUs
+	mostPairs       = 200     // configurations × GPUs
+	mostWork        = 1 << 50 // tokens, steps, GPUs
 )

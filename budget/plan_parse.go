@@ -276,11 +276,12 @@ func (n node) countAbove0() (int64, error) {
 		return 0, err
 	}
 	v, err := ParseCount(text)
-	if err == nil && (v < 1 || v > maxCount) {
+	switch {
+	case err != nil:
+	case v < 1:
 		err = fmt.Errorf("%s: must be 1 or more", quote(text))
-		if v > maxCount {
-			err = fmt.Errorf("%s: too large", quote(text))
-		}
+	case v > mostWork:
+		err = fmt.Errorf("%s: larger than any run", quote(text))
 	}
 	if err != nil {
 		return 0, n.errorf("%w", err)

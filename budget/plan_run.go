@@ -287,7 +287,7 @@ func (r *PlanResult) remarks() {
 		add("memory outside of PyTorch is typical, not measured: measure nvidia-smi less reserved in one run, and give overhead")
 	}
 	for _, g := range r.Plan.GPUs {
-		if g.Like != "" {
+		if g.Like != "" && !r.Fitted {
 			add(fmt.Sprintf("%s: workspaces of cuBLAS as on %s", g.Name, g.Like))
 		}
 	}

@@ -76,7 +76,7 @@ func presentableDoc(s *budget.DocSection, c *budget.Commitment, html *texts) com
 	}
 	for _, t := range s.Tables {
 		more := max(0, len(t.Rows)-maxPlainRows)
-		clean := PlainTable{Head: t.Head, Right: t.Right, More: more}
+		clean := PlainTable{Title: t.Lead, Head: t.Head, Right: t.Right, More: more}
 		for _, row := range t.Rows[:len(t.Rows)-more] {
 			cells := make([]string, len(row))
 			for i, text := range row {

@@ -157,13 +157,11 @@ func mayReplace(path, flag string, heads ...string) error {
 
 // run reads the plan and what it refers to, and works it out.
 func (o *budgetPlanOptions) run(cmd *cobra.Command, u *ui, name string) (*budget.PlanResult, error) {
-	p, err := readWith(u, name, func(r io.Reader, name string) (*budget.Plan, error) {
-		data, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
-		if err != nil {
-			return nil, err
-		}
-		return budget.ParsePlan(name, data)
-	})
+	data, err := readWith(u, name, readSmall)
+	if err != nil {
+		return nil, err
+	}
+	p, err := budget.ParsePlan(displayName(name), data)
 	if err != nil {
 		return nil, err
 	}
@@ -183,19 +181,23 @@ func (o *budgetPlanOptions) run(cmd *cobra.Command, u *ui, name string) (*budget
 		}
 	}
 	if file := beside(name, p.ConfigFile); file != "" {
-		c, err := readWith(u, file, func(r io.Reader, name string) (budget.Config, error) {
-			data, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
-			if err != nil {
-				return budget.Config{}, err
-			}
-			return budget.ParseConfig(name, data)
-		})
+		data, err := readWith(u, file, readSmall)
+		if err != nil {
+			return nil, err
+		}
+		c, err := budget.ParseConfig(displayName(file), data)
 		if err != nil {
 			return nil, err
 		}
 		in.Config = &c
 	}
 	return p.Run(in)
+}
+
+// readSmall reads a file that a person writes, and no more than is needed to tell that
+// one is too large.
+func readSmall(r io.Reader, _ string) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, maxConfig+1))
 }
 
 // beside is a path that a file names, relative to that file.

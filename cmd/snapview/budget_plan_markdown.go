@@ -33,6 +33,9 @@ func writeCommitmentMarkdown(w io.Writer, c *budget.Commitment) error {
 			b.WriteString("```\n")
 		}
 		for _, t := range s.Tables {
+			if t.Lead != "" {
+				b.WriteString("\n" + plain(t.Lead) + "\n")
+			}
 			b.WriteString("\n" + mdPlainTable(&t, plain))
 		}
 		if len(s.Points) > 0 {
