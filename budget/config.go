@@ -12,12 +12,12 @@ type Config struct {
 	TargetSeq    int64 // tokens of a target sequence for arch t5; 0 for Seq
 	Accumulation int64 // micro-batches before an optimizer step
 
-	Precision    Precision
-	GradDType    DType // of .grad; "" for what Precision implies
-	Attention    Attention
-	Checkpoint   Checkpoint
-	KeepLogits   bool // the caller holds the logits during the backward, as Hugging Face models return them
-	UpcastLogits bool // the loss works on an fp32 copy of 16-bit logits
+	Precision  Precision
+	GradDType  DType // of .grad; "" for what Precision implies
+	Attention  Attention
+	Checkpoint Checkpoint
+	KeepGrads  bool // zero_grad(set_to_none=False): gradients stay from step to step
+	KeepLogits bool // the caller holds the logits during the backward, as Hugging Face models return them
 
 	Optimizer Optimizer
 	Kernel    Kernel // how the optimizer's step runs

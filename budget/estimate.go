@@ -174,6 +174,9 @@ func (l *Ledger) collect(p *program) {
 	l.PerGPU = l.Totals.Sum()
 }
 
+// roundingName is the line that leads from requested to allocated bytes.
+const roundingName = "rounding to blocks of the allocator"
+
 // roundingLine is what blocks have beyond what was asked for, which closes the
 // gap to what PyTorch calls allocated.
 func (l *Ledger) roundingLine() {
@@ -182,7 +185,7 @@ func (l *Ledger) roundingLine() {
 		return
 	}
 	l.Lines = append(l.Lines, Line{
-		Class: WorkspaceClass, Category: attribution.Unknown, Name: "rounding to blocks of the allocator", Bytes: extra, AtPeak: extra, Count: 1,
+		Class: WorkspaceClass, Category: attribution.Unknown, Name: roundingName, Bytes: extra, AtPeak: extra, Count: 1,
 		Formula: "blocks − tensors", Numbers: strconv.FormatInt(l.Peak.Allocated, 10) + " − " + strconv.FormatInt(l.Peak.Bytes, 10), Steps: []Step{l.Peak.Step},
 	})
 	l.Totals[WorkspaceClass] += extra

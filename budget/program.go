@@ -192,8 +192,10 @@ func (p *program) core(f func([]*tensor) *tensor, inputs ...*tensor) *tensor {
 func (p *program) trainStep(o *optimizer) {
 	p.enter(betweenStep)
 	for _, l := range p.order {
-		p.drop(l.grad, l.kept)
-		l.grad, l.kept = nil, nil
+		if !p.c.KeepGrads {
+			p.drop(l.grad, l.kept)
+			l.grad, l.kept = nil, nil
+		}
 	}
 	inFlight := p.at.inFlight
 	for range min(p.c.Accumulation, 2) {

@@ -216,9 +216,9 @@ func (p *program) vitEmbedding() *tensor {
 	w, bias := p.leaf("patches.weight"), p.leaf("patches.bias")
 	cells := p.convolution(data, w, bias, patches)
 	row := p.leaf("class_token")
-	joined := p.make("patches with class token", p.x, promote(cells.dtype, row.dtype))
+	joined := p.make("patches with class token", p.x, promote(cells.dtype, row.dtype.active()))
 	joined.out(p.record("cat", []*tensor{cells, &row.tensor}, nil, func(g []*buffer) []*buffer {
-		return []*buffer{g[0].hold(), p.allocAs(row.label, row.bytes)}
+		return []*buffer{g[0].hold(), p.leafGrad(row)}
 	}))
 	p.free(cells)
 	x := p.addParameter(joined, p.leaf("positions"), "embeddings")
@@ -250,12 +250,12 @@ func (p *program) convolution(data *buffer, w, bias *leaf, s shape) *tensor {
 
 // addParameter is x plus a parameter that is the same for each of a batch.
 func (p *program) addParameter(x *tensor, w *leaf, name string) *tensor {
-	y := p.make(name, x.shape, promote(x.dtype, w.dtype))
+	y := p.make(name, x.shape, promote(x.dtype, w.dtype.active()))
 	n := p.record("add", []*tensor{x, &w.tensor}, nil, passBoth)
 	if n != nil {
 		n.reduce = func(g []*buffer) {
 			p.drop(g[1])
-			g[1] = p.allocAs(w.label, w.bytes)
+			g[1] = p.leafGrad(w)
 		}
 	}
 	return y.out(n)

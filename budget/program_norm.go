@@ -83,7 +83,7 @@ func (p *program) timesRows(x, scale *tensor, s shape) *tensor {
 
 // timesWeight is x times a weight for each column.
 func (p *program) timesWeight(x *tensor, w *leaf, name string) *tensor {
-	d := promote(x.dtype, w.dtype)
+	d := promote(x.dtype, w.dtype.active())
 	y := p.make(name, x.shape, d)
 	var saved []*buffer
 	if wants(&w.tensor) {
@@ -104,7 +104,7 @@ func (p *program) timesWeight(x *tensor, w *leaf, name string) *tensor {
 			p.fit(g[:1], d, x)
 			if g[1] != nil {
 				old := g[1]
-				g[1] = p.alloc(GradientClass, attribution.Gradient, "gradients", w.shape, w.dtype)
+				g[1] = p.leafGrad(w)
 				p.reduction(x.shape.elements()/w.shape.elements(), w.shape.elements())
 				p.drop(old)
 			}
@@ -123,7 +123,7 @@ func (p *program) timesOffset(x *tensor, w *leaf, d DType, name string) *tensor 
 	if n != nil {
 		n.reduce = func(g []*buffer) {
 			old := g[1]
-			g[1] = p.allocAs(w.label, w.gradType.bytesOf(w.shape.elements()))
+			g[1] = p.leafGrad(w)
 			p.reduction(x.shape.elements()/w.shape.elements(), w.shape.elements())
 			p.drop(old)
 		}

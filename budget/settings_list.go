@@ -68,7 +68,7 @@ var workSettings = []Setting{
 	{Name: "dropout", Help: "probability of dropout", Group: groupWork, field: func(c *Config) any { return &c.Model.Dropout }},
 	{Name: "attention_dropout", Help: "probability of dropout of attention probabilities", Group: groupWork, field: func(c *Config) any { return &c.Model.AttentionDropout }},
 	flag(groupWork, "keep_logits", "the caller holds the logits during the backward", func(c *Config) *bool { return &c.KeepLogits }),
-	flag(groupWork, "upcast_logits", "the loss works on an fp32 copy of the logits", func(c *Config) *bool { return &c.UpcastLogits }),
+	flag(groupWork, "keep_grads", "gradients stay from step to step, as after zero_grad(set_to_none=False)", func(c *Config) *bool { return &c.KeepGrads }),
 }
 
 var stateSettings = []Setting{

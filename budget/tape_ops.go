@@ -85,6 +85,14 @@ func (t *tape) autocast(d DType, f func()) {
 // packed reports whether weights of the type must be unpacked to multiply.
 func (d DType) packed() bool { return d == NF4 || d == I8 }
 
+// active is the type of what is computed with weights of the type.
+func (d DType) active() DType {
+	if d == F8 || d.packed() {
+		return B16
+	}
+	return d
+}
+
 // computes is the type of matrix products of x.
 func (t *tape) computes(x *tensor) DType {
 	if t.casts != nil {
@@ -107,7 +115,7 @@ func (t *tape) weight(l *leaf) *tensor {
 	d := t.casts.dtype
 	y := &tensor{buffer: t.alloc(ActivationClass, attribution.Activation, "weights cast by autocast", l.shape, d), shape: l.shape, dtype: d}
 	y.out(t.record("cast of a weight", []*tensor{&l.tensor}, nil, func(g []*buffer) []*buffer {
-		return []*buffer{t.allocAs(l.label, l.gradType.bytesOf(l.shape.elements()))}
+		return []*buffer{t.leafGrad(l)}
 	}))
 	if !wants(&l.tensor) || t.noGrad {
 		return y // only casts of leaves that want a gradient are cached
@@ -120,7 +128,7 @@ func (t *tape) weight(l *leaf) *tensor {
 // weightGrad allocates the gradient of a matrix in the type it was used in.
 func (t *tape) weightGrad(w *tensor, l *leaf) *buffer {
 	if w.dtype == l.dtype {
-		return t.allocAs(l.label, l.dtype.bytesOf(l.shape.elements()))
+		return t.leafGrad(l)
 	}
 	return t.alloc(ActivationClass, attribution.AutogradDetail, "gradients of cast weights", l.shape, w.dtype)
 }
@@ -256,7 +264,7 @@ func (t *tape) layerNorm(x *tensor, w, b *leaf, name string) *tensor {
 		}
 		for i, l := range []*leaf{w, b} {
 			if l != nil && wants(&l.tensor) {
-				grads[i+1] = t.allocAs(l.label, l.dtype.bytesOf(l.shape.elements()))
+				grads[i+1] = t.leafGrad(l)
 			}
 		}
 		return grads
@@ -328,19 +336,24 @@ func (t *tape) dropout(x *tensor, p float64, name string) *tensor {
 
 // embedding looks rows up. It saves the indices, which somebody holds anyway.
 func (t *tape) embedding(index *buffer, w *leaf, name string, s shape) *tensor {
-	y := t.make(name, s, w.dtype)
+	y := t.make(name, s, w.dtype.active())
 	return y.out(t.record(name, []*tensor{&w.tensor}, []*buffer{index}, func(g []*buffer) []*buffer {
-		grad := t.embeddingGrad(w)
+		grad := t.leafGrad(w)
 		t.sortIndices(s)
 		return []*buffer{grad}
 	}))
 }
 
-// embeddingGrad allocates the gradient of an embedding, all rows of it. Where the
-// output layer has the same weights there are two until they are added.
-func (t *tape) embeddingGrad(w *leaf) *buffer {
-	if w.tied {
-		return t.alloc(ActivationClass, attribution.AutogradDetail, "second gradient of the tied embedding", w.shape, w.gradType)
+// leafGrad allocates the gradient of a parameter, all rows of it. It is only to be
+// added where there is one from an earlier micro-batch, and where embedding and
+// output layer share their weights.
+func (t *tape) leafGrad(w *leaf) *buffer {
+	if w.tied || w.grad != nil || w.main != nil {
+		d := w.gradType
+		if w.main != nil {
+			d = w.dtype.active()
+		}
+		return t.alloc(ActivationClass, attribution.AutogradDetail, "gradients to be added", w.shape, d)
 	}
 	return t.allocAs(w.label, w.gradType.bytesOf(w.shape.elements()))
 }
