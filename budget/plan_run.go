@@ -230,6 +230,9 @@ func (r *PlanResult) choose() {
 	switch {
 	case len(safe) > 0:
 		r.Answer, r.Why = r.cheapest(safe)
+		if len(safe) < len(fit) {
+			r.Why += fmt.Sprintf(" and exceed their card in at most %s", percentOf(r.Plan.Promise.MaxProbability))
+		}
 	case len(fit) > 0:
 		r.Answer = slices.MinFunc(fit, func(a, b int) int { return cmp.Compare(r.Rows[a].Risk.Exceed, r.Rows[b].Risk.Exceed) })
 		r.Why = fmt.Sprintf("the least likely to exceed its card; none is below the %s that the plan allows", percentOf(r.Plan.Promise.MaxProbability))
@@ -269,16 +272,13 @@ func (r *PlanResult) cheapest(rows []int) (int, string) {
 		return slices.MinFunc(rows, func(a, b int) int { return cmp.Compare(value(&r.Rows[a]), value(&r.Rows[b])) })
 	}
 	among := fmt.Sprintf(" of %s that fit", units.Count(len(rows)))
-	if len(rows) == 1 {
-		among = ": the only one that fits"
-	}
 	switch {
 	case costs:
 		return by(func(x *PlanRow) float64 { return x.Cost.Total }), "the cheapest" + among
 	case prices:
-		return by(func(x *PlanRow) float64 { return x.Cost.Price * float64(x.Cost.GPUs) }), "the least price per hour" + among + "; the hours are not known for all"
+		return by(func(x *PlanRow) float64 { return x.Cost.Price * float64(x.Cost.GPUs) }), "hours are not known for all: the least price per hour" + among
 	}
-	return by(func(x *PlanRow) float64 { return float64(x.Card) }), "the smallest card" + among + "; the plan does not price all"
+	return by(func(x *PlanRow) float64 { return float64(x.Card) }), "the plan does not price all: the smallest card" + among
 }
 
 func (r *PlanResult) remarks() {

@@ -89,8 +89,11 @@ func (u *ui) planTable(r *budget.PlanResult) string {
 			cost = budget.Money(row.Cost.Total, "")
 		}
 		word := map[budget.PlanFit]string{budget.Fits: "fits", budget.FitsTight: "TIGHT", budget.FitsTensors: "NO", budget.FitsNot: "NO"}[row.Fit]
-		if i == r.Answer {
+		switch {
+		case i == r.Answer:
 			word = "fits *"
+		case row.Fit == budget.Fits && row.Risk.Exceed > r.Plan.Promise.MaxProbability:
+			word = "RISKY"
 		}
 		rows = append(rows, []string{word, units.Bytes(row.Need), units.Bytes(row.Card), units.Bytes(row.Free), units.Bytes(row.Peak), units.Bytes(row.Reserved), row.Risk.ExceedText(), hours, cost, planRowName(row)})
 	}
