@@ -59,7 +59,7 @@ var rungs = []rung{
 	}},
 	{"ZeRO 3: divide the parameters too", "about 1.5 times the communication of data parallel", zero(3)},
 	{"half the batch, accumulated", "the same tokens in a step; smaller products use a GPU less well", halfBatch(2)},
-	{"a quarter of the batch, accumulated", "the same tokens in a step; smaller products use a GPU less well", halfBatch(2)},
+	{"a quarter of the batch, accumulated", "as half the batch, further", halfBatch(2)},
 	{"8-bit optimizer", "states are rounded: compare the loss", func(p planPlace) []PlanSetting {
 		w := strings.ToLower(p.word(keyOptimizer))
 		if !strings.HasPrefix(w, "adam") || strings.Contains(w, "8") {
