@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -36,6 +37,31 @@ func TestPlanExampleWhole(t *testing.T) {
 	}
 	if len(p.Ladder) != 1 || p.Promise.MaxCost != 500 || p.Overhead != 620<<20 || p.GPUs[2].Count != 8 || p.Vary.ModelError != 0.08 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestCommitmentDocument holds docs/commitment.md to what the README's plan writes; with
+// -update it is rewritten.
+func TestCommitmentDocument(t *testing.T) {
+	document, err := filepath.Abs("../../docs/commitment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	enterFolderWithTestdata(t)
+	runDocumented(t, "budget fit testdata/sweep.jsonl -o model.json")
+	runDocumented(t, "budget plan examples/plan.yaml --model model.json -o commitment.md --budget-out budget.yaml")
+	got, err := os.ReadFile("commitment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(document, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want, err := os.ReadFile(document); err != nil || string(want) != string(got) {
+		t.Errorf("docs/commitment.md is not what the plan writes (%v); run go test ./cmd/snapview -update", err)
 	}
 }
 
