@@ -24,7 +24,6 @@ type tape struct {
 	peaks map[Step]*peak
 	trace func(event int, bytes int64, b *buffer) // for tests; nil otherwise
 
-	leaves    []*leaf
 	noGrad    bool
 	sequence  int64
 	casts     *castCache

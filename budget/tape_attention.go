@@ -2,15 +2,12 @@ package budget
 
 import "github.com/snapview/snapview/attribution"
 
-// An attention is the core of an attention: from queries, keys and values to
-// what the output projection is given.
+// An attention has the shapes of its core: from queries, keys and values to what
+// the output projection is given.
 type attention struct {
-	kernel  Attention // Eager, Flash or Efficient
-	query   shape     // b·a·s·d
-	key     shape     // of keys and values, heads repeated
-	out     shape     // b·s·(a·d)
-	dropout float64
-	causal  bool
+	query shape // b·a·s·d
+	key   shape // b·g·s·d, of keys and values
+	out   shape // b·s·(a·d)
 }
 
 // parts hands out the thirds of one matrix as views (SplitBackward): their
@@ -134,8 +131,8 @@ func (t *tape) efficientScratch(a attention, rows shape) {
 		columns = 128
 	}
 	tile := ceilDiv(s, 64) * ceilDiv(d, columns) * (64*columns*4 + 16)
-	t.drop(t.scratch("gradients in the attention's backward", append(rows[:2:2], dim{"tiles", tile / 4}), F32))
-	t.drop(delta)
+	grads := t.scratch("gradients in the attention's backward", append(rows[:2:2], dim{"tiles", tile / 4}), F32)
+	t.drop(delta, grads)
 }
 
 // flashScratch is that of the flash kernel: fp32 gradients of the queries, which

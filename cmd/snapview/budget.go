@@ -14,6 +14,6 @@ shown, or from runs that were measured.`,
 			return usagef("%s needs a command; see %[1]s --help", cmd.CommandPath())
 		},
 	}
-	cmd.AddCommand(newBudgetEstimate(), newBudgetFit(), newBudgetPredict(), newBudgetMaxBatch(), newBudgetCurve(), newBudgetCollect(), newBudgetPlan())
+	cmd.AddCommand(newBudgetEstimate(), newBudgetReconcile(), newBudgetFit(), newBudgetPredict(), newBudgetMaxBatch(), newBudgetCurve(), newBudgetCollect(), newBudgetPlan())
 	return cmd
 }
