@@ -19,10 +19,10 @@ const (
 	// than 1 in 20 of the points of testdata/sweep.jsonl is off by more (a test).
 	estimateError = 0.10
 	// overheadLow and overheadHigh are the span of memory outside of PyTorch around a
-	// typical value that nobody measured: a CUDA context with its kernels takes 300 to
-	// 600 MiB, 500 being taken.
+	// typical value that nobody measured: contexts with their kernels differ between
+	// cards, drivers and loaded libraries.
 	overheadLow, overheadHigh = 0.6, 1.2
-	// unknownFragmentation is reserved over allocated memory where the points of a
+	// fragmentationLow and fragmentationHigh are reserved over allocated memory where the points of a
 	// model do not have reserved memory: 1 to 1.7 holds 95 % of testdata/sweep.jsonl.
 	fragmentationLow, fragmentationHigh = 1, 1.7
 )
