@@ -156,7 +156,7 @@ func (p *Plan) outside(l *Ledger, gpus int64) []OverheadLine {
 	}
 	var out []OverheadLine
 	for _, x := range typical.Overhead {
-		out = append(out, OverheadLine{x.Name, x.AtPeak, "not measured; " + x.Formula})
+		out = append(out, OverheadLine{x.Name, x.AtPeak, "not measured for this plan; " + x.Formula})
 	}
 	return out
 }
