@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -70,7 +71,7 @@ func TestConfigErrors(t *testing.T) {
 		{"model:\n  layers: 2\ntraining:\n  bach: 2\n", "c.yaml:4: bach: unknown setting; did you mean batch"},
 		{"batch: 1\nbatch_size: 2\n", "c.yaml:2: batch_size: the same as batch on line 1"},
 		{"dropout: 2\n", `c.yaml:1: dropout: "2" is not a probability`},
-		{"gpu: h300\n", `c.yaml:1: gpu: "h300" is not a card that is known here; did you mean h200`},
+		{"gpu: h300\n", `c.yaml:1: gpu: "h300" is not a card that is known here; did you mean h100`},
 		{`{"model_type": "llama", "hidden_size": 64}`, "c.yaml:1: num_hidden_layers: not given, and model_type llama needs it"},
 		{`{"model_type": "mamba"}`, `c.yaml:1: model_type: "mamba" is not known here`},
 		{"{\"model_type\": \"gpt2\", \"n_layer\": 2,\n \"n_embd\": 10, \"n_head\": 3}", "c.yaml:2: heads: 3 does not divide hidden 10"},
@@ -103,5 +104,20 @@ func TestWith(t *testing.T) {
 	c = mustConfig(t, map[string]string{"layers": "3", "model": "gpt2", "arch": "gpt"})
 	if c.Model.Layers != 3 || c.Model.Hidden != 768 {
 		t.Errorf("got %+v", c.Model)
+	}
+}
+
+func TestExampleConfig(t *testing.T) {
+	data, err := os.ReadFile("../examples/train.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ParseConfig("train.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Estimate(c)
+	if err != nil || len(l.Cards()) != 1 || !l.Cards()[0].Fits() {
+		t.Errorf("%v: %+v", err, l.Cards())
 	}
 }

@@ -87,7 +87,7 @@ func stageLedger(c *Config, card Card, stage int64) Ledger {
 	l := Ledger{Config: *c, Stage: stage, Simulated: c.Model.sized()}
 	for _, x := range p.order {
 		if x.trained {
-			l.Trained += x.param.Count()
+			l.Trained += x.whole.elements()
 		}
 	}
 	l.Params = c.Model.ParamCount() + p.adapterCount()
@@ -212,8 +212,10 @@ func (p *program) formula(s *lineState, l *Ledger) (symbols, figures string) {
 		if terms[0].most.bytes != s.most.bytes {
 			return "several at once", units.Count(s.most.count) + " tensors"
 		}
-	} else if elements == l.Trained && len(terms) > 1 {
-		return "P × " + perElement(terms[0].dtype), units.Count(elements) + " × " + perElement(terms[0].dtype)
+	} else if each, n := " × "+perElement(terms[0].dtype), p.c.shards(); len(terms) > 1 && elements == l.Trained {
+		return "P" + each, units.Count(l.Trained) + each
+	} else if len(terms) > 1 && n > 1 && elements >= l.Trained/n && elements <= l.Trained/n+int64(len(p.order)) {
+		return "P/N" + each, units.Count(elements) + each
 	} else if len(terms) > mostTerms {
 		return "elements × " + perElement(terms[0].dtype), units.Count(elements) + " × " + perElement(terms[0].dtype)
 	}

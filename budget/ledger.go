@@ -82,7 +82,7 @@ func (t Totals) Sum() (sum int64) {
 type Ledger struct {
 	Config    Config
 	Params    int64 // of the whole model, adapters included
-	Trained   int64 // of these, what the optimizer updates
+	Trained   int64 // what the optimizer updates of what this GPU computes with
 	Stage     int64 // of a pipeline, from 0: the most loaded one
 	Simulated bool  // the step was acted out; otherwise only the model's states are known
 

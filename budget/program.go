@@ -98,7 +98,11 @@ func (p *program) hold(l *leaf) {
 	if p.c.ZeRO >= 3 {
 		own = p.sharded(l)
 	}
-	l.label = p.name(GradientClass, attribution.Gradient, "gradients", l.shape, l.gradType)
+	gradients := "gradients"
+	if p.c.ZeRO >= 2 && p.c.shards() > 1 {
+		gradients = "gradients, before they are divided"
+	}
+	l.label = p.name(GradientClass, attribution.Gradient, gradients, l.shape, l.gradType)
 	if p.c.Offload != OffloadAll {
 		l.buffer = p.alloc(ParameterClass, attribution.Parameter, l.line, own, l.dtype)
 	} else {
@@ -216,8 +220,8 @@ func (p *program) trainStep(o *optimizer) {
 		p.drop(p.inputs...)
 		p.kept, p.inputs = nil, nil
 	}
-	p.enter(OptimizerStep)
 	p.where = "optimizer step"
+	p.enter(OptimizerStep)
 	o.step(p)
 	p.settle()
 }

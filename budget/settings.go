@@ -26,6 +26,16 @@ type Setting struct {
 // IsFlag reports whether the setting is true or false.
 func (s Setting) IsFlag() bool { return slices.Equal(s.Words, []string{"true", "false"}) }
 
+// IsNumber reports whether the setting is a number.
+func (s Setting) IsNumber() bool {
+	var c Config
+	switch s.field(&c).(type) {
+	case *int64, *float64:
+		return true
+	}
+	return false
+}
+
 // Known lists the words that the setting may have, without the empty one that
 // stands for a default.
 func (s Setting) Known() []string {
@@ -203,8 +213,11 @@ func (c *Config) assign(s Setting, value string) error {
 		}
 		at.setWord(w)
 	}
-	if s.Name == archKey {
+	switch s.Name {
+	case archKey:
 		c.Model = c.Model.withArch()
+	case "head": // a model for masked words has no pooler
+		c.Model.Pooler = c.Model.Pooler && c.Model.Head != MLMHead
 	}
 	return nil
 }

@@ -12,7 +12,11 @@ func (p *program) sharded(l *leaf) shape {
 	if l.param.Expert {
 		n = max(n/p.c.Expert, 1)
 	}
-	return shape{divided(dim{"(" + l.whole.symbols() + ")", l.whole.elements()}, "N", n)}
+	symbols := l.whole.symbols()
+	if len(l.whole) > 1 {
+		symbols = "(" + symbols + ")"
+	}
+	return shape{divided(dim{symbols, l.whole.elements()}, "N", n)}
 }
 
 // stateShape is the shape of an optimizer's state for a parameter.
@@ -157,10 +161,7 @@ func (p *program) scatter(u *zeroUnit) {
 		}
 		p.drop(l.grad)
 		l.grad = nil
-		if l.main != nil {
-			continue
-		}
-		if l.kept == nil {
+		if l.main == nil && l.kept == nil && p.c.Offload == NoOffload {
 			l.kept = p.alloc(GradientClass, attribution.Gradient, "gradients", p.sharded(l), l.gradType)
 		}
 	}

@@ -14,8 +14,34 @@ import (
 // configOptions say which configuration is meant: files, then flags.
 type configOptions struct {
 	set   map[string]string
-	flags map[string]*string
+	flags map[string]*settingFlag
 	keys  bool
+}
+
+// A settingFlag is a setting as a flag; With reads its value.
+type settingFlag struct {
+	setting budget.Setting
+	value   string
+}
+
+func (f *settingFlag) String() string { return f.value }
+
+func (f *settingFlag) Set(s string) error {
+	f.value = s
+	return nil
+}
+
+// Type is what help calls the value.
+func (f *settingFlag) Type() string {
+	switch {
+	case f.setting.IsFlag():
+		return "bool"
+	case len(f.setting.Words) > 0:
+		return "WORD"
+	case f.setting.IsNumber():
+		return "N"
+	}
+	return "NAME"
 }
 
 // shownSettings are those with a flag that help lists; all others have one too.
@@ -23,7 +49,7 @@ var shownSettings = []string{"model", "params", "batch", "seq", "precision", "op
 	"layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "lora_rank", "gpus", "zero", "tensor", "pipeline", "offload", "gpu"}
 
 func (o *configOptions) register(flags *pflag.FlagSet) {
-	o.set, o.flags = map[string]string{}, map[string]*string{}
+	o.set, o.flags = map[string]string{}, map[string]*settingFlag{}
 	shown := map[string]bool{}
 	for _, name := range shownSettings {
 		shown[name] = true
@@ -34,7 +60,9 @@ func (o *configOptions) register(flags *pflag.FlagSet) {
 		if len(s.Words) > 0 && !s.IsFlag() {
 			help += ": " + strings.Join(s.Known(), ", ")
 		}
-		o.flags[s.Name] = flags.String(name, "", help)
+		v := &settingFlag{setting: s}
+		o.flags[s.Name] = v
+		flags.Var(v, name, help)
 		if s.IsFlag() {
 			flags.Lookup(name).NoOptDefVal = "true"
 		}
@@ -42,7 +70,8 @@ func (o *configOptions) register(flags *pflag.FlagSet) {
 			_ = flags.MarkHidden(name)
 		}
 	}
-	flags.StringToStringVar(&o.set, "set", nil, "change settings, as in `KEY=VALUE`; for those of --keys")
+	flags.StringToStringVar(&o.set, "set", nil, "`KEY=VALUE` of a setting; --keys lists them")
+	flags.Lookup("set").DefValue = ""
 	flags.BoolVar(&o.keys, "keys", false, "list the settings that files, flags and --set know")
 }
 
@@ -65,7 +94,7 @@ func (o *configOptions) read(cmd *cobra.Command, u *ui, files []string) (budget.
 	set := map[string]string{}
 	for name, value := range o.flags {
 		if cmd.Flags().Changed(strings.ReplaceAll(name, "_", "-")) {
-			set[name] = *value
+			set[name] = value.value
 		}
 	}
 	c, err := c.With(set)
