@@ -41,8 +41,8 @@ func (l *Ledger) needs(c Card) int64 {
 	return n
 }
 
-// Largest marks the n lines that say most: those of the model's states, which are
-// few, and those with most bytes at the peak.
+// Largest marks the n lines that say most: those with most bytes at the peak, and
+// what the model keeps whether it is there at the peak or not.
 func (l *Ledger) Largest(n int) map[int]bool {
 	order := make([]int, len(l.Lines))
 	for i := range order {
@@ -50,8 +50,8 @@ func (l *Ledger) Largest(n int) map[int]bool {
 	}
 	states := Classes()[:slices.Index(Classes(), ActivationClass)]
 	rank := func(x *Line) int64 {
-		if slices.Contains(states, x.Class) && x.Bytes*1000 > l.PerGPU {
-			return x.Bytes + l.PerGPU
+		if slices.Contains(states, x.Class) {
+			return x.Bytes
 		}
 		return x.AtPeak
 	}
