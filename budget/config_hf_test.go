@@ -100,6 +100,16 @@ func TestWith(t *testing.T) {
 	if c.Model.Params != 1_500_000_000 || c.Checkpoint != FullCheckpoint {
 		t.Errorf("got %+v", c)
 	}
+	for _, x := range []struct{ set, want string }{
+		{"bf16=true", "bf16-amp adamw 0 "}, {"mixed_precision=fp16", "fp16-amp adamw 0 "}, {"optim=adamw_torch_fused", "fp32 adamw 0 fused"},
+		{"fsdp=full_shard", "fp32 adamw 3 "}, {"fsdp=shard_grad_op", "fp32 adamw 2 "}, {"precision=16-mixed", "fp16-amp adamw 0 "}, {"optim=paged_adamw_8bit", "fp32 adamw8bit 0 "},
+	} {
+		k, v, _ := strings.Cut(x.set, "=")
+		c := mustConfig(t, map[string]string{k: v})
+		if got := fmt.Sprint(c.Precision, " ", c.Optimizer, " ", c.ZeRO, " ", c.Kernel); got != x.want {
+			t.Errorf("%s: %s, want %s", x.set, got, x.want)
+		}
+	}
 	// A model comes before what changes it, whatever the order of the keys.
 	c = mustConfig(t, map[string]string{"layers": "3", "model": "gpt2", "arch": "gpt"})
 	if c.Model.Layers != 3 || c.Model.Hidden != 768 {

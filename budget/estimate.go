@@ -28,6 +28,7 @@ func Estimate(c Config) (Ledger, error) {
 		l.Total, l.Whole = undivided.PerGPU, undivided.Totals
 	}
 	l.overhead(card)
+	l.advise()
 	l.notIncluded()
 	return l, nil
 }

@@ -136,6 +136,9 @@ func (p *program) convertGradients() {
 	p.drop(copies...)
 }
 
+// rootsName is the line of what fused kernels do without.
+const rootsName = "roots of second moments, foreach"
+
 // adamStep: all tensors at once need the root of every second moment
 // (_multi_tensor_adam), one after the other two of the largest.
 func (p *program) adamStep(k Kernel, list []*leaf) {
@@ -143,7 +146,7 @@ func (p *program) adamStep(k Kernel, list []*leaf) {
 	case Foreach:
 		var roots []*buffer
 		for _, l := range list {
-			roots = append(roots, p.scratch("roots of second moments, foreach", p.stateShape(l), p.stateType(l)))
+			roots = append(roots, p.scratch(rootsName, p.stateShape(l), p.stateType(l)))
 		}
 		for i := len(roots) - 1; i >= 0; i-- {
 			p.drop(roots[i])

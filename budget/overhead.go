@@ -1,6 +1,11 @@
 package budget
 
-import "github.com/snapview/snapview/attribution"
+import (
+	"strings"
+
+	"github.com/snapview/snapview/attribution"
+	"github.com/snapview/snapview/internal/units"
+)
 
 // Memory that a training process takes beside its tensors. None of it is in the
 // totals, since it depends on the card, the driver and what else is loaded.
@@ -23,6 +28,26 @@ func (l *Ledger) overhead(card Card) {
 	add(WorkspaceClass, attribution.Workspace, "CUDA context and kernels", "measured on an H200: 619 to 799 MiB; less on older cards", "700 MiB", contextBytes)
 	if l.Config.GPUs > 1 {
 		add(CommunicationClass, attribution.Communication, "buffers of NCCL", "measured between two H200", "800 MiB", ncclBytes)
+	}
+}
+
+// advise notes what a cheap change would take off the peak.
+func (l *Ledger) advise() {
+	share := func(n int64) bool { return n*10 > l.PerGPU }
+	var roots, logits int64
+	for _, x := range l.Lines {
+		switch {
+		case x.Name == rootsName:
+			roots += x.AtPeak
+		case strings.Contains(x.Name, "logits") || strings.Contains(x.Name, "log-probabilities"):
+			logits += x.AtPeak
+		}
+	}
+	if share(roots) {
+		l.Notes = append(l.Notes, "the step makes the roots of all second moments at once, "+units.Bytes(roots)+" at the peak; with fused=True it makes none (optimizer_kernel=fused)")
+	}
+	if share(logits) {
+		l.Notes = append(l.Notes, "logits, their copies and gradients are "+units.Bytes(logits)+" of the peak; a loss that works in chunks needs a part of that")
 	}
 }
 

@@ -93,6 +93,7 @@ func (s Setting) from(least int64) Setting {
 
 // setting finds a setting by its name or another name of the same.
 func setting(name string) (Setting, bool) {
+	name, _ = trainerSetting(name, "")
 	for _, n := range []string{strings.ToLower(name), keyName(name)} {
 		n = strings.ReplaceAll(n, "-", "_")
 		if other, ok := settingNames[n]; ok {
@@ -116,6 +117,7 @@ var settingNames = map[string]string{
 	"pp": "pipeline", "pipeline_parallel": "pipeline", "pipeline_model_parallel_size": "pipeline",
 	"sp": "sequence_parallel", "cp": "context", "context_parallel": "context", "ep": "expert", "expert_parallel": "expert",
 	"num_attention_heads": "heads", "num_local_experts": "experts", "num_experts_per_tok": "active_experts", "patch_size": "patch", "image_size": "image",
+	"block_size": "positions", "n_positions": "positions", "max_position_embeddings": "positions", "max_seq_len": "seq", "max_seq_length": "seq", "max_length": "seq",
 	"world_size": "gpus", "num_gpus": "gpus", "lora_r": "lora_rank", "rank": "lora_rank",
 	"grad_type": "grad_dtype", "gradient_dtype": "grad_dtype",
 }
@@ -153,15 +155,44 @@ func ordered(names []string) []string {
 
 // set changes one setting.
 func (c *Config) set(name, value string) error {
+	name, value = trainerSetting(name, strings.TrimSpace(value))
 	s, ok := setting(name)
 	if !ok {
 		return unknownSetting(name)
 	}
-	value = strings.TrimSpace(value)
 	if err := c.assign(s, value); err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	return nil
+}
+
+// trainerSetting translates settings of trainers that say the same in another
+// way: TrainingArguments and Accelerate mean autocast by bf16, FSDP names ZeRO's
+// stages.
+func trainerSetting(name, value string) (string, string) {
+	low := strings.ReplaceAll(strings.ToLower(value), "_", "-")
+	switch strings.ToLower(name) {
+	case "mixed_precision", "bf16", "fp16":
+		kind := low
+		if kind == "true" {
+			kind = strings.ToLower(name)
+		}
+		switch kind {
+		case "bf16", "fp16":
+			return keyPrecision, kind + "-amp"
+		case "no", "false":
+			return keyPrecision, string(FP32)
+		}
+		return keyPrecision, value
+	case "fsdp", "sharding_strategy":
+		for stage, names := range [][]string{{"no-shard", "false", "", "ddp"}, {}, {"shard-grad-op"}, {"full-shard", "true", "hybrid-shard", "full-shard auto-wrap"}} {
+			if slices.Contains(names, low) {
+				return "zero", strconv.Itoa(stage)
+			}
+		}
+		return "zero", value
+	}
+	return name, value
 }
 
 func unknownSetting(name string) error {
@@ -181,6 +212,10 @@ func (c *Config) assign(s Setting, value string) error {
 		return err
 	case "lora_rank":
 		c.Frozen = c.Frozen || value != "0"
+	case keyOptimizer:
+		if strings.HasSuffix(value, "_fused") || strings.HasSuffix(value, "-fused") {
+			c.Kernel, value = Fused, value[:len(value)-len("_fused")]
+		}
 	}
 	if s.Name == "gpu" && value != "" {
 		if _, err := FindCard(value); err != nil {
