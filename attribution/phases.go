@@ -149,16 +149,7 @@ func phaseName(p Phase) string {
 // findPeaks follows the curve of requested bytes through the phases.
 func (c *Classification) findPeaks() {
 	t, events := c.Timeline, eventsOf(c.Timeline)
-	changes := make([]int64, len(events))
-	for i := range t.Allocations {
-		a := &t.Allocations[i]
-		if a.Born >= 0 {
-			changes[a.Born] += a.Requested
-		}
-		if a.Freed != snapshot.AliveAtEnd {
-			changes[a.Freed] -= a.Requested
-		}
-	}
+	changes := requestedChanges(t, len(events))
 	level := t.BaselineRequested
 	for i := range c.Phases {
 		p := &c.Phases[i]

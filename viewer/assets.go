@@ -19,7 +19,7 @@ var jsFiles embed.FS
 
 // scripts are our own, in the order in which they are joined. main comes last:
 // it starts the others.
-var scripts = []string{"base", "theme", "tabs", "table", "curve", "flame", "segmap", "main"}
+var scripts = []string{"base", "theme", "tabs", "table", "chart", "curve", "growth", "flame", "segmap", "ranks", "main"}
 
 // reportJS is our scripts as one, closed in a function.
 var reportJS = sync.OnceValue(func() string {

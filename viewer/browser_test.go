@@ -139,6 +139,39 @@ func (p *browserPage) quiet() {
 	}
 }
 
+// evilName is a name that runs when it is not treated as text; see inert.
+const evilName = `</script><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
+
+// inert checks that nothing of evilName has run.
+func (p *browserPage) inert() {
+	p.Helper()
+	time.Sleep(200 * time.Millisecond)
+	if got := eval[string](p, `document.title`); strings.HasPrefix(got, "owned") {
+		p.Error("a name was run as a script")
+	}
+	if n := eval[int](p, `document.images.length + document.querySelectorAll("body script").length`); n != 3 {
+		p.Errorf("the page holds %d images and scripts, want our 3 scripts", n)
+	}
+	p.quiet()
+}
+
+// withoutScripts opens the page again with scripts off and checks what is then
+// true of it.
+func (p *browserPage) withoutScripts(checks map[string]string) {
+	p.Helper()
+	p.do(chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	p.do(chromedp.Navigate(p.url))
+	for what, js := range checks {
+		if !eval[bool](p, js) {
+			p.Errorf("without scripts: %s is wrong", what)
+		}
+	}
+	p.quiet()
+}
+
 const visibleRows = `Array.from(document.querySelectorAll("#d0-peak .rows tbody tr")).filter(r => !r.hidden).map(r => Array.from(r.cells[3].querySelectorAll(".dir, .base, .special")).map(e => e.textContent).join("").split(":")[0] + "|" + r.dataset.bytes).join(" ")`
 
 func TestBrowser(t *testing.T) {
@@ -264,40 +297,23 @@ func TestBrowserOnAPhone(t *testing.T) {
 }
 
 func TestBrowserNamesAreInert(t *testing.T) {
-	p := openPage(t, poisoned(`</script><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`), 1280)
+	p := openPage(t, poisoned(evilName), 1280)
 	eval[bool](p, `document.querySelectorAll("details").forEach(d => { d.open = true; }) || true`)
 	hover := `new MouseEvent("mousemove", {bubbles: true, clientX: 60, clientY: 60})`
 	eval[bool](p, `document.querySelector(".flame i").dispatchEvent(`+hover+`)`)
 	eval[bool](p, `document.querySelector("#d0-map canvas").dispatchEvent(`+hover+`)`)
 	eval[bool](p, `echarts.getInstanceByDom(document.getElementById("d0-curve")).dispatchAction({type: "showTip", seriesIndex: 0, dataIndex: 3}) || true`)
-	time.Sleep(200 * time.Millisecond)
-	if got := eval[string](p, `document.title`); strings.HasPrefix(got, "owned") {
-		t.Error("a name was run as a script")
-	}
-	if n := eval[int](p, `document.images.length + document.querySelectorAll("body script").length`); n != 3 {
-		t.Errorf("the page holds %d images and scripts, want our 3 scripts", n)
-	}
-	p.quiet()
+	p.inert()
 }
 
 func TestBrowserWithoutScripts(t *testing.T) {
 	p := openPage(t, fakeSnapshot(), 1280)
-	p.do(chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-		return err
-	}))
-	p.do(chromedp.Navigate(p.url))
-	for what, js := range map[string]string{
+	p.withoutScripts(map[string]string{
 		"the static curve":     `getComputedStyle(document.querySelector(".static-curve")).display === "block"`,
 		"the table at the end": `document.querySelector("#d0-end .rows").getBoundingClientRect().height > 20`,
 		"the second device":    `document.querySelector("#d1").getBoundingClientRect().height > 20`,
 		"no empty chart":       `document.querySelector("#d0-curve").getBoundingClientRect().height === 0`,
-	} {
-		if !eval[bool](p, js) {
-			t.Errorf("without scripts: %s is wrong", what)
-		}
-	}
-	p.quiet()
+	})
 }
 
 func TestBrowserPrint(t *testing.T) {

@@ -26,21 +26,9 @@ func curveChart(id string, pts []CurvePoint, hasTime bool, layers int) (json.Raw
 // lineChart draws two lines over rows of event, time in µs, and the lines'
 // values; what follows these in a row is for the script.
 func lineChart(id string, pts []CurvePoint, names [2]string, rows [][]int64) (json.RawMessage, error) {
-	line := charts.NewLine()
 	step, top := byteScale(curveMax(pts))
-	line.SetGlobalOptions(
-		charts.WithInitializationOpts(opts.Initialization{ChartID: id}),
-		charts.WithAnimation(false),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Left: "0", Top: "0"}),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
-		charts.WithGridOpts(opts.Grid{Left: "8", Right: "20", Top: "34", Bottom: "44", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "value", Min: "dataMin", Max: "dataMax", AxisLabel: &opts.AxisLabel{HideOverlap: opts.Bool(true)}}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", Min: 0, Max: top, MinInterval: float64(step), MaxInterval: float64(step)}),
-		charts.WithDataZoomOpts(
-			opts.DataZoom{Type: "slider", FilterMode: "none"},
-			opts.DataZoom{Type: "inside", FilterMode: "none"},
-		),
-	)
+	line := newLine(id, byteAxis{High: float64(top), Step: float64(step)})
+	line.SetGlobalOptions(charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Left: "0", Top: "0"}))
 	line.AddDataset(opts.Dataset{Source: rows})
 	for i, name := range names {
 		line.AddSeries(name, nil,
@@ -49,6 +37,32 @@ func lineChart(id string, pts []CurvePoint, names [2]string, rows [][]int64) (js
 			charts.WithLineChartOpts(opts.LineChart{Step: "end", ShowSymbol: opts.Bool(false), Symbol: "circle"}),
 		)
 	}
+	return option(line)
+}
+
+// byteAxis is a vertical axis in bytes and the distance of its labels.
+type byteAxis struct{ Low, High, Step float64 }
+
+// newLine is a chart of bytes over an axis that can be zoomed.
+func newLine(id string, y byteAxis) *charts.Line {
+	line := charts.NewLine()
+	line.SetGlobalOptions(
+		charts.WithInitializationOpts(opts.Initialization{ChartID: id}),
+		charts.WithAnimation(false),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
+		charts.WithGridOpts(opts.Grid{Left: "8", Right: "20", Top: "34", Bottom: "44", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Min: "dataMin", Max: "dataMax", AxisLabel: &opts.AxisLabel{HideOverlap: opts.Bool(true)}}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", Min: y.Low, Max: y.High, MinInterval: y.Step, MaxInterval: y.Step}),
+		charts.WithDataZoomOpts(
+			opts.DataZoom{Type: "slider", FilterMode: "none"},
+			opts.DataZoom{Type: "inside", FilterMode: "none"},
+		),
+	)
+	return line
+}
+
+// option is what echarts draws a chart from.
+func option(line *charts.Line) (json.RawMessage, error) {
 	line.Validate()
 	out, err := json.Marshal(line.JSON())
 	if err != nil {

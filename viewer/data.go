@@ -34,6 +34,8 @@ type pageData struct {
 	Categories []string `json:"categories,omitempty"` // names of mapGroup.Category
 
 	Flames map[string]flame `json:"flames,omitempty"` // of the whole file, by name
+
+	Ranks *ranksData `json:"ranks,omitempty"`
 }
 
 // stackTree holds every stack as a path to the root: node i is frame Frame[i]
@@ -52,7 +54,8 @@ type deviceData struct {
 	Marks  []markData       `json:"marks,omitempty"`
 	Flames map[string]flame `json:"flames"` // by moment
 	Map    *mapData         `json:"map,omitempty"`
-	Maps   []*mapData       `json:"maps,omitempty"` // of past moments
+	Maps   []*mapData       `json:"maps,omitempty"`   // of past moments
+	Growth *growthData      `json:"growth,omitempty"` // what Chart shows are curves over steps
 }
 
 // layerData is a category of the curve; Colour is a variable of the style sheet.
@@ -156,6 +159,13 @@ func (b *builder) frame(f Frame) int32 {
 	b.data.Frames = append(b.data.Frames, k)
 	b.frames[k] = i
 	return i
+}
+
+// use makes stack ids those of another file.
+func (b *builder) use(stacks Stacks) {
+	b.stacks = stacks
+	clear(b.nodes)
+	clear(b.lines)
 }
 
 // stack returns the node of a stack, 0 when there is none or no room.

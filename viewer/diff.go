@@ -99,7 +99,7 @@ func (s Section) presentable(html *texts) Section {
 	}
 	for _, t := range s.Tables {
 		more := max(0, len(t.Rows)-maxPlainRows)
-		clean := PlainTable{Title: t.Title, Head: t.Head, Right: t.Right, More: more}
+		clean := PlainTable{Title: t.Title, Head: t.Head, Right: t.Right, More: t.More + more}
 		for _, row := range t.Rows[:len(t.Rows)-more] {
 			cells := make([]string, len(row))
 			for i, c := range row {

@@ -179,6 +179,7 @@ const (
 	MarkAnnotate MarkKind = "annotate" // the program annotated the history
 	MarkRange    MarkKind = "range"    // a named range of the program (record_function)
 	MarkSnapshot MarkKind = "snapshot" // a snapshot was taken
+	MarkRetry    MarkKind = "retry"    // an allocation succeeded only after the cache was emptied
 	MarkPhase    MarkKind = "phase"    // a forward, backward or optimizer step
 )
 

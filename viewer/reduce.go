@@ -1,32 +1,15 @@
 package viewer
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// reduceCurve returns at most about limit points that look like all of them:
-// the first and last, both maxima, and the extremes of both lines in each of
-// equally long stretches. Points are never averaged, so every drawn point is a
-// real one.
+// reduceCurve returns at most about limit points that look like all of them.
 func reduceCurve(pts []CurvePoint, limit int) []CurvePoint {
-	if len(pts) <= limit {
-		return pts
-	}
-	requested := func(i int) int64 { return pts[i].Requested }
-	reserved := func(i int) int64 { return pts[i].Reserved }
-	keep := []int{0, len(pts) - 1}
-	for _, v := range []func(int) int64{requested, reserved} {
-		_, hi := extremes(0, len(pts), v)
-		keep = append(keep, hi)
-	}
-	stretches := max(1, (limit-len(keep))/4)
-	for s := range stretches {
-		lo, hi := s*len(pts)/stretches, (s+1)*len(pts)/stretches
-		for _, v := range []func(int) int64{requested, reserved} {
-			a, b := extremes(lo, hi, v)
-			keep = append(keep, a, b)
-		}
-	}
-	slices.Sort(keep)
-	keep = slices.Compact(keep)
+	keep := keepExtremes(len(pts), limit,
+		func(i int) int64 { return pts[i].Requested },
+		func(i int) int64 { return pts[i].Reserved })
 	out := make([]CurvePoint, len(keep))
 	for i, k := range keep {
 		out[i] = pts[k]
@@ -34,8 +17,35 @@ func reduceCurve(pts []CurvePoint, limit int) []CurvePoint {
 	return out
 }
 
+// keepExtremes chooses at most about limit of n points of some lines: the first
+// and last, the maximum of each line, and its extremes in each of equally long
+// stretches. Points are never averaged, so every drawn point is a real one.
+func keepExtremes[T cmp.Ordered](n, limit int, lines ...func(int) T) []int {
+	if n <= limit {
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	keep := []int{0, n - 1}
+	for _, v := range lines {
+		_, hi := extremes(0, n, v)
+		keep = append(keep, hi)
+	}
+	stretches := max(1, (limit-len(keep))/(2*len(lines)))
+	for s := range stretches {
+		for _, v := range lines {
+			a, b := extremes(s*n/stretches, (s+1)*n/stretches, v)
+			keep = append(keep, a, b)
+		}
+	}
+	slices.Sort(keep)
+	return slices.Compact(keep)
+}
+
 // extremes returns where v is first lowest and first highest in [lo, hi).
-func extremes(lo, hi int, v func(int) int64) (low, high int) {
+func extremes[T cmp.Ordered](lo, hi int, v func(int) T) (low, high int) {
 	low, high = lo, lo
 	for i := lo + 1; i < hi; i++ {
 		if v(i) < v(low) {

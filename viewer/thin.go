@@ -15,6 +15,7 @@ var markKinds = []struct {
 	noun, meaning string
 }{
 	{MarkOOM, 32, "out-of-memory", "out of memory"},
+	{MarkRetry, 32, "retry", "allocation retried with an emptied cache"},
 	{MarkAnnotate, 48, "annotation", "annotation by the program"},
 	{MarkRange, 120, "named range", "named range (record_function)"},
 	{MarkPhase, 120, "phase", "phase of a step"},

@@ -15,16 +15,12 @@ func traceChart(id string, plain []CurvePoint, layers int) (json.RawMessage, err
 
 // reduceTrace is reduceCurve for curves with categories.
 func reduceTrace(pts []TracePoint, limit int) []TracePoint {
-	if len(pts) <= limit {
-		return pts
-	}
-	plain := make([]CurvePoint, len(pts))
-	for i, p := range pts {
-		plain[i] = CurvePoint{Event: i, Requested: p.Allocated, Reserved: p.Reserved}
-	}
-	var out []TracePoint
-	for _, p := range reduceCurve(plain, limit) {
-		out = append(out, pts[p.Event])
+	keep := keepExtremes(len(pts), limit,
+		func(i int) int64 { return pts[i].Allocated },
+		func(i int) int64 { return pts[i].Reserved })
+	out := make([]TracePoint, len(keep))
+	for i, k := range keep {
+		out[i] = pts[k]
 	}
 	return out
 }

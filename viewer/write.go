@@ -44,6 +44,9 @@ func WriteSnapshot(w io.Writer, s Snapshot) error {
 
 // writePage writes a page and, at its end, the data and the scripts.
 func writePage(w io.Writer, t *template.Template, view any, data *pageData) error {
+	if data.Devices == nil {
+		data.Devices = []*deviceData{} // the scripts expect a list
+	}
 	// encoding/json escapes <, > and &, so that no name can end the element.
 	blob, err := json.Marshal(data)
 	if err != nil {

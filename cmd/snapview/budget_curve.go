@@ -173,7 +173,7 @@ func (u *ui) curvePlot(c *budget.MemoryCurve) string {
 			if v.Extrapolated {
 				star = "*"
 			}
-			table.row(strconv.Itoa(v.Value)+star, units.Bytes(v.Peak), rangeText(v.Low, v.High), reserved, v.Phase, strings.Repeat("█", int(float64(room)*float64(v.Peak)/float64(most))))
+			table.row(strconv.Itoa(v.Value)+star, units.Bytes(v.Peak), sizeRange(v.Low, v.High), reserved, v.Phase, strings.Repeat("█", int(float64(room)*float64(v.Peak)/float64(most))))
 		}
 		return table.String()
 	}

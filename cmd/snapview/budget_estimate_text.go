@@ -150,11 +150,11 @@ func (u *ui) lineTable(l *budget.Ledger, rows rowsFlag) string {
 			rest, restPeak, hidden = rest+x.Bytes, restPeak+x.AtPeak, hidden+1
 			continue
 		}
-		b.WriteString(sizeCell(x.AtPeak) + "  " + sizeCell(x.Bytes) + "  " + u.style(bold, x.Name) + u.style(faint, " ("+strings.ReplaceAll(string(x.Class), "_", " ")+")") + "\n")
+		b.WriteString(sizeField(x.AtPeak) + "  " + sizeField(x.Bytes) + "  " + u.style(bold, x.Name) + u.style(faint, " ("+strings.ReplaceAll(string(x.Class), "_", " ")+")") + "\n")
 		u.arithmetic(&b, x)
 	}
 	if hidden > 0 {
-		b.WriteString(sizeCell(restPeak) + "  " + sizeCell(rest) + "  " + plural(hidden, "smaller line") + "; -n 0 shows all\n")
+		b.WriteString(sizeField(restPeak) + "  " + sizeField(rest) + "  " + plural(hidden, "smaller line") + "; -n 0 shows all\n")
 	}
 	return b.String()
 }
@@ -169,8 +169,8 @@ func (u *ui) arithmetic(b *strings.Builder, x budget.Line) {
 	}
 }
 
-// sizeCell is a size of fixed width; nothing is a dash.
-func sizeCell(n int64) string {
+// sizeField is a size of fixed width; nothing is a dash.
+func sizeField(n int64) string {
 	text := "–"
 	if n != 0 {
 		text = units.Bytes(n)

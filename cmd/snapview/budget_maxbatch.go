@@ -176,12 +176,12 @@ func (u *ui) limitTable(a *budget.BatchAnswer) string {
 		p := shown[v]
 		reserved, span, star := "-", "", ""
 		if p.Reserved != nil {
-			reserved, span = units.Bytes(p.Reserved.Bytes), rangeText(p.Reserved.Low, p.Reserved.High)
+			reserved, span = units.Bytes(p.Reserved.Bytes), sizeRange(p.Reserved.Low, p.Reserved.High)
 		}
 		if p.Extrapolated {
 			star, far = "*", true
 		}
-		table.row(units.Count(v)+star, units.Bytes(p.Peak), rangeText(p.Low, p.High), reserved, span, a.Judge(p))
+		table.row(units.Count(v)+star, units.Bytes(p.Peak), sizeRange(p.Low, p.High), reserved, span, a.Judge(p))
 	}
 	text := table.String()
 	if far {

@@ -53,7 +53,7 @@ func (u *ui) planVerdict(b *strings.Builder, r *budget.PlanResult) {
 		u.factLines(b, "needs", words(fmt.Sprintf("%s of %s: %s reserved + %s outside of PyTorch; %s free", units.Bytes(row.Need), units.Bytes(row.Card),
 			units.Bytes(row.Reserved), units.Bytes(row.Overhead), units.Bytes(row.Free)))...)
 		u.factLines(b, "risk", words(fmt.Sprintf("%s to need more than the card has; %s in 95%% of %s draws (seed %d)", row.Risk.ExceedText(),
-			rangeText(row.Risk.Need.Low, row.Risk.Need.High), units.Count(row.Risk.Draws), r.Plan.Vary.Seed))...)
+			sizeRange(row.Risk.Need.Low, row.Risk.Need.High), units.Count(row.Risk.Draws), r.Plan.Vary.Seed))...)
 	}
 	if problems := r.Problems(); len(problems) > 0 && r.Answer >= 0 {
 		u.factLines(b, "promise", words(units.Safe("cannot be made for "+planRowName(&r.Rows[r.Promised])+": "+strings.Join(problems, "; ")))...)

@@ -95,12 +95,12 @@ func predictionJSON(p *budget.Prediction) predictJSON {
 
 func (u *ui) predictionText(p *budget.Prediction, m *budget.MemoryModel) string {
 	var b strings.Builder
-	b.WriteString(u.style(bold, "peak "+units.Bytes(p.Peak)) + " in the " + p.Phase + ": " + rangeText(p.Low, p.High) + " with " + percentText(p.Confidence) + " confidence\n")
+	b.WriteString(u.style(bold, "peak "+units.Bytes(p.Peak)) + " in the " + p.Phase + ": " + sizeRange(p.Low, p.High) + " with " + percentText(p.Confidence) + " confidence\n")
 	if p.Extrapolated {
 		b.WriteString(u.style(alarm, "EXTRAPOLATED") + " beyond what was measured; the interval is wider for it\n")
 	}
 	if r := p.Reserved; r != nil {
-		u.factLines(&b, "reserved", units.Bytes(r.Bytes)+", ", rangeText(r.Low, r.High))
+		u.factLines(&b, "reserved", units.Bytes(r.Bytes)+", ", sizeRange(r.Low, r.High))
 	} else {
 		u.factLines(&b, "reserved", "not in the points; ", "the allocator holds more than tensors do")
 	}
@@ -121,7 +121,7 @@ func (u *ui) predictionText(p *budget.Prediction, m *budget.MemoryModel) string 
 	return b.String()
 }
 
-func rangeText(low, high int64) string { return units.Bytes(low) + " to " + units.Bytes(high) }
+func sizeRange(low, high int64) string { return units.Bytes(low) + " to " + units.Bytes(high) }
 
 // arithmetic is the formula and its figures; a plain size has only one of them.
 func arithmetic(x *budget.PredictedPart) string {

@@ -15,7 +15,8 @@ func TestJSONDocumented(t *testing.T) {
 	}
 	for _, v := range []any{snapshotStats{}, deviceStats{}, oomEvent{}, peakStats{}, topTable{}, atMoment{}, topRow{}, topFrame{}, reportJSON{},
 		traceStatsJSON{}, traceDevice{}, traceKernels{}, traceTable{}, traceRow{}, traceRepair{},
-		traceReportJSON{}, traceFinding{}, traceTopTable{}, traceMoment{}, traceTopRow{}} {
+		traceReportJSON{}, traceFinding{}, traceTopTable{}, traceMoment{}, traceTopRow{},
+		leaksReport{}, leaksRounds{}, leaksEpoch{}, leaksSuspect{}, leakStack{}, leaksHint{}, leaksSeries{}, leaksFile{}, leaksChange{}, leaksMoved{}} {
 		for _, key := range jsonKeys(reflect.TypeOf(v)) {
 			if !strings.Contains(string(docs), "`"+key+"`") {
 				t.Errorf("docs/json.md does not name the key %s of %T", key, v)

@@ -48,12 +48,17 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	logs, err := filepath.Abs("../../testdata/logs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DATA", data)
 			env.Setenv("TRACES", traces)
+			env.Setenv("LOGS", logs)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

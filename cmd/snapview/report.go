@@ -37,7 +37,8 @@ func newReport() *cobra.Command {
 changed, who holds memory at the peak and at the end, a flame graph, the
 segments and the accounts. Per profiler
 trace: the curve by category, tables by line, operator, module and kernel, flame
-graphs, steps, and what the trace lacks. Per memory timeline: its curve. It loads nothing from anywhere else.
+graphs, steps, and what the trace lacks. Per memory timeline: its curve. Per training log:
+curves, trend and verdict; snapview log joins several. It loads nothing from anywhere else.
 A summary goes to stdout.`,
 		Example: `  snapview report snapshot.pickle
   snapview report snapshot.pickle.gz -o report.html
@@ -139,7 +140,7 @@ func reportNames(names []string) []string {
 }
 
 // knownExtensions are what a snapshot's name ends in, possibly several of them.
-var knownExtensions = []string{".pickle", ".pkl", ".json", ".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".snappy", ".s2"}
+var knownExtensions = []string{".pickle", ".pkl", ".json", ".jsonl", ".log", ".txt", ".csv", ".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".snappy", ".s2"}
 
 // baseName is a file's name without folders and known extensions.
 func baseName(name string) string {
@@ -194,6 +195,9 @@ func (u *ui) openReport(name string, o *options) (report, error) {
 			return nil, err
 		}
 		return &timelineReport{timeline: tl}, nil
+	}
+	if isLog(f) {
+		return u.openLogReport(f, name, o)
 	}
 	s, err := u.readSnapshot(f, name, o)
 	if err != nil {

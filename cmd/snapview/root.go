@@ -15,8 +15,8 @@ import (
 
 const rootLong = `snapview shows where GPU memory went and which lines hold it. It reads the
 memory snapshots that PyTorch writes (torch.cuda.memory._dump_snapshot) and the
-segment lists of torch.cuda.memory_snapshot(), and the traces that torch.profiler
-exports, compressed or not. FILE may be "-" for standard input.
+segment lists of torch.cuda.memory_snapshot(), the traces that torch.profiler
+exports, and training logs, compressed or not. FILE may be "-" for standard input.
 
 snapview FILE alone is short for snapview report FILE.
 
@@ -62,7 +62,8 @@ func newRoot() *cobra.Command {
 	o.register(root.Flags())
 	root.SetVersionTemplate(currentVersion().String() + "\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newReport(), newStats(), newTop(), newPhases(), newDiff(), newCategories(), newOOM(), newTrace(), newWhatif(), newCheck(), newBudget(), newVersion())
+	root.AddCommand(newReport(), newStats(), newTop(), newPhases(), newDiff(), newCategories(), newOOM(), newTrace(), newLeaks(),
+		newLog(), newRanks(), newWhatif(), newBudget(), newCheck(), newVersion())
 	return root
 }
 

@@ -12,8 +12,8 @@ const (
 	ChromeTrace            // torch.profiler's export_chrome_trace
 	MemoryTimeline         // export_memory_timeline: [times, sizes]
 	MemoryTimelineRaw      // export_memory_timeline: [[ns, action, bytes, category], …]
-	StatsJSONL             // JSON objects with figures of memory, one a line
-	SMICSV                 // nvidia-smi --query-gpu … --format=csv
+	StatsJSONL             // JSON with figures of memory: an object a line, or one that holds memory_stats()
+	SMICSV                 // nvidia-smi --query-gpu … --format=csv, and its other tables
 	MemorySummary          // the text of torch.cuda.memory_summary()
 	TrainingLog            // text with figures of memory in it
 	Text                   // other text; such figures may come later in it
@@ -55,8 +55,8 @@ var kinds = [numKinds]struct{ name, phrase string }{
 	ChromeTrace:       {"trace", "a profiler trace (JSON)"},
 	MemoryTimeline:    {"memory-timeline", "a memory timeline (JSON)"},
 	MemoryTimelineRaw: {"memory-timeline-raw", "a raw memory timeline (JSON)"},
-	StatsJSONL:        {"stats-jsonl", "memory statistics (JSON lines)"},
-	SMICSV:            {"smi-csv", "a table of GPU figures (nvidia-smi CSV)"},
+	StatsJSONL:        {"stats-jsonl", "memory statistics (JSON)"},
+	SMICSV:            {"smi-csv", "a table of GPU figures (nvidia-smi)"},
 	MemorySummary:     {"memory-summary", "the text of torch.cuda.memory_summary()"},
 	TrainingLog:       {"log", "a training log"},
 	Text:              {"text", "a text file"},

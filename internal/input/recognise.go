@@ -14,7 +14,12 @@ func Recognise(head []byte) Kind {
 	if isPickle(head) {
 		return Pickle
 	}
-	if k := byJSON(head); k != Unknown {
+	switch k := byJSON(head); {
+	case k == JSON && statsKey.Match(head):
+		return StatsJSONL
+	case k == JSON && isLogJSON(head):
+		return TrainingLog
+	case k != Unknown:
 		return k
 	}
 	if isText(head) {

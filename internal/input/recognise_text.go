@@ -25,11 +25,15 @@ func isText(head []byte) bool {
 
 var (
 	htmlStart   = regexp.MustCompile(`(?i)^(<!--.*?-->\s*)*<(!doctype html|html|head|body|title|script)\b`)
-	smiHeader   = regexp.MustCompile(`^[^\n]*\b(memory\.(used|free|total|reserved)|utilization\.(gpu|memory))\b[^\n]*(,|\[MiB\])`)
+	smiHeader   = regexp.MustCompile(`^[^\n]*\b(memory\.(used|free|total|reserved)|utilization\.(gpu|memory)|used_(gpu_)?memory|VRAM Total Used Memory)\b[^\n]*(,|\[MiB\]|\(B\))`)
+	smiOther    = regexp.MustCompile(`^(#\s*gpu\b[^\n]*\bfb\b|(.*\n){0,4}.*\bNVIDIA-SMI \d)`) // dmon, and the plain table
 	smiRow      = regexp.MustCompile(`^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+,|([^,\n]*, )*\d+ MiB(,|\s*\n))`)
 	shebang     = regexp.MustCompile(`^(#!.*\bpython|# -\*- coding)`)
 	pythonLine  = regexp.MustCompile(`(?m)^(import [\w.]+( as \w+)?\s*$|from [\w.]+ import |(async )?def \w+\(.*|class \w+.*:\s*$|if __name__ == )`)
-	memoryWords = regexp.MustCompile(`(?i)(alloc|reserved|memory|\bmem|vram|\bpeak)[^\n]{0,60}?\d`)
+	memoryWords = regexp.MustCompile(`(?i)((alloc|reserved|memory|(\b|_)mem|vram|\bpeak|\bgb_free|显存)[^\n]{0,60}?\d|^\s*Epoch +GPU_mem)`)
+	memoryName  = regexp.MustCompile(`(?i)(alloc|reserved|memory|(\b|_)mem|vram)`)
+	logJSON     = regexp.MustCompile(`"(log|message|msg|text|textPayload|log_history)"\s*:`)
+	statsKey    = regexp.MustCompile(`"(allocated|reserved|active)_bytes`) // of memory_stats(), at any depth
 )
 
 // byText tells kinds of text apart. The order matters: a page may show a log, and
@@ -46,15 +50,28 @@ func byText(head []byte) Kind {
 		return XML
 	case bytes.HasPrefix(text, []byte("|===")) && bytes.Contains(start, []byte("memory summary, device ID")):
 		return MemorySummary
-	case smiHeader.Match(start), smiRow.Match(start):
+	case smiHeader.Match(start), smiRow.Match(start), smiOther.Match(start):
 		return SMICSV
 	case isPython(start):
 		return Python
-	case memoryWords.Match(text):
+	case memoryWords.Match(text), isValueTable(start):
 		return TrainingLog
 	}
 	return Text
 }
+
+// isValueTable reports whether text is CSV with a column that is named after
+// memory, as training loops write it.
+func isValueTable(text []byte) bool {
+	header, rest, ok := bytes.Cut(text, []byte("\n"))
+	row, _, _ := bytes.Cut(rest, []byte("\n"))
+	columns := bytes.Count(header, []byte(","))
+	return ok && columns > 0 && memoryName.Match(header) && bytes.Count(row, []byte(",")) == columns && bytes.ContainsAny(row, "0123456789")
+}
+
+// isLogJSON reports whether JSON is the log of a container or of a training, with
+// memory in its text.
+func isLogJSON(head []byte) bool { return logJSON.Match(head) && memoryWords.Match(head) }
 
 func isPython(start []byte) bool {
 	const enough = 2

@@ -39,31 +39,10 @@ function startCurve(device) {
   }
 
   function draw() {
-    var ink = css("--ink"), soft = css("--soft"), line = css("--line"), blue = css("--blue"), orange = css("--orange"), red = css("--vermilion");
-    var o = JSON.parse(JSON.stringify(device.chart)), text = { color: soft, fontFamily: "inherit" };
-    o.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily };
-    o.color = [blue, orange];
-    o.legend.textStyle = text;
-    o.legend.icon = "rect"; o.legend.itemWidth = 14; o.legend.itemHeight = 3; o.legend.padding = 4;
-    o.tooltip.formatter = tooltip;
-    o.tooltip.confine = true;
-    o.tooltip.backgroundColor = css("--panel"); o.tooltip.borderColor = line;
-    o.tooltip.textStyle = { color: ink, fontSize: 12.5 };
-    o.tooltip.axisPointer = { type: "line", lineStyle: { color: soft, type: "dotted" } };
-    var x = o.xAxis[0], y = o.yAxis[0];
-    x.axisLabel = Object.assign(x.axisLabel || {}, { color: soft, formatter: label, showMinLabel: true, showMaxLabel: true, alignMinLabel: "left", alignMaxLabel: "right" });
-    x.axisLine = { lineStyle: { color: line } }; x.axisTick = { lineStyle: { color: line } }; x.splitLine = { show: false };
-    x.splitNumber = box.clientWidth < 500 ? 3 : 8;
-    if (axis === "event") x.minInterval = 1;
-    y.axisLabel = { color: soft, formatter: tick }; y.axisLine = { show: false }; y.axisTick = { show: false }; y.splitLine = { lineStyle: { color: line } };
-    o.dataZoom[0] = Object.assign(o.dataZoom[0], {
-      height: 20, bottom: 6, borderColor: line, textStyle: { color: soft, fontSize: 11 }, labelFormatter: label, brushSelect: false,
-      fillerColor: "rgba(90,140,190,.14)", moveHandleSize: 0, handleSize: "90%", handleStyle: { color: css("--panel"), borderColor: soft }, showDataShadow: true,
-      dataBackground: { lineStyle: { color: line }, areaStyle: { color: line, opacity: .6 } },
-      selectedDataBackground: { lineStyle: { color: blue, opacity: .6 }, areaStyle: { color: blue, opacity: .12 } },
-    });
-    // The wheel belongs to the page; with Ctrl it zooms.
-    Object.assign(o.dataZoom[1], { zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false });
+    var soft = css("--soft"), red = css("--vermilion");
+    var o = dressed(device.chart, box, { x: label, y: tick, tooltip: tooltip });
+    o.color = [css("--blue"), css("--orange")];
+    if (axis === "event") o.xAxis[0].minInterval = 1;
     o.series.forEach(function (s, i) {
       s.encode.x = axis === "time" ? 1 : 0;
       s.lineStyle = { width: 1.6, type: i ? [6, 3] : "solid" };
@@ -82,7 +61,7 @@ function startCurve(device) {
     // Later series cover earlier ones: the tallest layer must be drawn first.
     o.series.splice(2, layers.length, ...o.series.slice(2).reverse());
     if (layers.length) { o.color.splice(2, layers.length, ...o.color.slice(2).reverse()); o.legend.show = false; }
-    o.series[0].markPoint = peakMark(device.peak, at(device.peak), extent(0, 100), ink, red);
+    o.series[0].markPoint = peakMark(device.peak, at(device.peak), extent(0, 100), css("--ink"), red);
     o.series[0].markLine = lineMarks(marks, at, soft, red, css("--teal"));
     o.series[0].markArea = rangeMarks(marks, extent(0, 100), plotWidth(), axis === "time", soft);
     // The legend of layers is part of the page; names of ranges need a line.
@@ -106,7 +85,7 @@ function startCurve(device) {
 
   draw();
   redraws.push(draw);
-  if (window.ResizeObserver) new ResizeObserver(function () { if (box.clientWidth) chart.resize(); }).observe(box);
+  fitBox(chart, box);
 }
 
 // isRange tells what has a beginning and an end: named ranges and phases.

@@ -29,7 +29,7 @@ function start() {
   function drawCurve(d) {
     if (curves[d.id]) return;
     curves[d.id] = true;
-    startCurve(d);
+    (d.growth ? startGrowth : startCurve)(d);
   }
 
   // A panel names what it shows: a moment of its device, a curve, or a flame
@@ -58,6 +58,8 @@ function start() {
     if (theme) document.documentElement.dataset.theme = theme; else delete document.documentElement.dataset.theme;
     redraw();
   });
+
+  if (data.ranks) startRanks(data.ranks);
 
   var wait;
   addEventListener("resize", function () {

@@ -42,6 +42,6 @@ function startDevices(shown) {
       say("showing " + l.textContent);
     });
   });
-  var wanted = location.hash.slice(1);
-  select(articles.some(function (a) { return a.id === wanted; }) ? wanted : articles[0].id);
+  var wanted = location.hash.slice(1), first = articles.filter(function (a) { return a.dataset.first; })[0] || articles[0];
+  select(articles.some(function (a) { return a.id === wanted; }) ? wanted : first.id);
 }
