@@ -17,7 +17,8 @@ type Config struct {
 	Attention  Attention
 	Checkpoint Checkpoint
 	KeepGrads  bool // zero_grad(set_to_none=False): gradients stay from step to step
-	KeepLogits bool // the caller holds the logits during the backward, as Hugging Face models return them
+	KeepLogits bool // the caller holds the logits until the step has ended, as out does in out = model(...)
+	FP32Logits bool // the loss is that of logits converted to fp32; decoders of transformers convert them anyway
 
 	Optimizer Optimizer
 	Kernel    Kernel // how the optimizer's step runs

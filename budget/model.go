@@ -168,6 +168,9 @@ func (m *Model) expertFFN() int64     { return or(m.ExpertFFN, m.ffn()) }
 func (m *Model) decoderLayers() int64 { return or(m.DecoderLayers, m.Layers) }
 func (m *Model) normsPerBlock() int64 { return or(m.NormsPerBlock, 2) }
 
+// decodes reports whether a token sees only those before it.
+func (m *Model) decodes() bool { return m.Arch == GPT || m.Arch == Llama }
+
 // patches is how many patches an image has; the class token comes on top.
 func (m *Model) patches() int64 {
 	if m.Patch == 0 {

@@ -85,7 +85,7 @@ const (
 
 func (b *paramBuilder) norm(name string, width dim) {
 	b.add(name+".weight", false, width)
-	if b.m.NormBias {
+	if b.m.NormBias && !b.m.RMSNorm {
 		b.add(name+".bias", false, width)
 	}
 }
@@ -241,7 +241,7 @@ func (b *paramBuilder) head() {
 			b.add("head.weight", true, d.v, d.h)
 		}
 	case ClassHead:
-		b.linear("classifier", dim{"labels", m.Labels}, d.h, true, uncut)
+		b.linear("classifier", dim{"labels", m.Labels}, d.h, !m.decodes(), uncut)
 	}
 }
 

@@ -23,7 +23,7 @@ type program struct {
 	b, s   dim       // sequences and tokens, of attention
 	local  dim       // tokens between attention and MLP
 	target dim       // tokens of a target sequence
-	kept   []*tensor // by the caller until the backward has ended
+	kept   []*tensor // by the caller until the next forward or the step has ended
 	inputs []*buffer // by the caller too
 
 	tokens shape // b·s
@@ -204,10 +204,14 @@ func (p *program) trainStep(o *optimizer) {
 	inFlight := p.at.inFlight
 	for range min(p.c.Accumulation, 2) {
 		var ends []*tensor
+		held, inputs := p.kept, p.inputs // until the caller has the next ones
+		p.kept, p.inputs = nil, nil
 		for range inFlight {
 			p.enter(ForwardStep)
 			ends = append(ends, p.forwardPass())
 		}
+		p.free(held...)
+		p.drop(inputs...)
 		for _, end := range ends {
 			p.enter(BackwardStep)
 			p.backward(end)
@@ -216,14 +220,15 @@ func (p *program) trainStep(o *optimizer) {
 				p.divide(p.root())
 			}
 		}
-		p.free(p.kept...)
-		p.drop(p.inputs...)
-		p.kept, p.inputs = nil, nil
 	}
 	p.where = "optimizer step"
 	p.enter(OptimizerStep)
 	o.step(p)
 	p.settle()
+	p.enter(betweenStep)
+	p.free(p.kept...)
+	p.drop(p.inputs...)
+	p.kept, p.inputs = nil, nil
 }
 
 // forwardPass runs the model under autocast or not, and returns the loss or what
@@ -240,6 +245,9 @@ func (p *program) forwardPass() (end *tensor) {
 
 // forward is the model's own code.
 func (p *program) forward() *tensor {
+	if p.m.Style == PlainStyle {
+		return p.plainForward()
+	}
 	switch p.m.Arch {
 	case Llama:
 		return p.llamaForward()
@@ -250,8 +258,5 @@ func (p *program) forward() *tensor {
 	case ViT:
 		return p.vitForward()
 	}
-	if p.m.Style == HFStyle {
-		return p.hfGPTForward()
-	}
-	return p.gptForward()
+	return p.hfGPTForward()
 }

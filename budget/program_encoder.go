@@ -14,11 +14,11 @@ func (p *program) bertForward() *tensor {
 	if !p.at.ends() {
 		return x
 	}
-	return p.encoderHead(x, data)
+	return p.loss(x, data)
 }
 
 func (p *program) bertEmbedding(data *buffer) *tensor {
-	words := p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
+	words := p.tokenEmbedding(data)
 	sum := words.view(p.x)
 	if w := p.leaf("token_types.weight"); w != nil {
 		types := p.embedding(data, w, "token type embeddings", p.x)
@@ -80,7 +80,7 @@ func (p *program) encoderAttention(name string, x *tensor) *tensor {
 
 // activation is the function of the MLP.
 func (p *program) activation(x *tensor) *tensor {
-	if p.m.Activation == "gelu_new" {
+	if p.m.Activation == "gelu_new" && p.m.Style == HFStyle {
 		return p.geluNew(x)
 	}
 	return p.pointwise(x, "MLP activation", p.m.Activation == "relu")
@@ -144,26 +144,25 @@ func (p *program) encoderHead(x *tensor, labels *buffer) *tensor {
 		p.free(active)
 		logits := p.logits(normed, p.outputWeights())
 		p.free(normed)
-		loss := p.crossEntropy(logits, labels)
-		p.giveUp(logits)
+		loss := p.lossOf(logits, labels)
 		p.free(x)
 		return loss
 	}
 	return p.classLoss(x)
 }
 
-// giveUp gives logits up, or keeps them for a caller that holds them.
-func (p *program) giveUp(logits *tensor) {
-	if p.c.KeepLogits {
-		p.kept = append(p.kept, logits)
-		return
-	}
-	p.free(logits)
-}
-
-// classLoss classifies by the first token. A model without a head is trained by
-// some loss of its pooled output, which costs as little.
+// classLoss classifies by one token. A model without a head is trained by some
+// loss of its pooled output, which costs as little. A decoder computes the classes
+// of all tokens and picks those of the last.
 func (p *program) classLoss(x *tensor) *tensor {
+	if p.m.Head == ClassHead && p.m.decodes() {
+		all := p.dense(x, "classifier", "logits", dim{"labels", p.m.Labels})
+		one := p.firstToken(all)
+		loss := p.crossEntropy(one, p.input("labels", shape{p.b}, I64))
+		p.giveUp(all)
+		p.free(one, x)
+		return loss
+	}
 	first := p.firstToken(x)
 	if p.m.Pooler {
 		pooled := p.dense(first, "pooler", "pooled output", p.d.h)
@@ -186,7 +185,7 @@ func (p *program) classLoss(x *tensor) *tensor {
 // firstToken is a view of the first token, whose gradient is zero elsewhere
 // (SliceBackward).
 func (p *program) firstToken(x *tensor) *tensor {
-	y := x.view(shape{p.b, p.d.h})
+	y := x.view(shape{p.b, x.shape[len(x.shape)-1]})
 	return y.out(p.record("slice", []*tensor{x}, nil, func(g []*buffer) []*buffer {
 		return []*buffer{p.gradOf(x.shape, x.dtype)}
 	}))
@@ -231,10 +230,10 @@ func (p *program) vitEmbedding() *tensor {
 // convolution cuts an image into patches; it saves the image and its weights.
 func (p *program) convolution(data *buffer, w, bias *leaf, s shape) *tensor {
 	image := &tensor{buffer: data.hold(), dtype: F32}
-	d := p.computes(image)
+	d := p.computes(&w.tensor)
 	cast := image
-	if d != F32 {
-		cast = &tensor{buffer: p.alloc(ActivationClass, attribution.Activation, "inputs cast by autocast", shape{{"images", data.bytes / 4}}, d), dtype: d}
+	if d != F32 { // by autocast, or by the model to the type of its weights
+		cast = &tensor{buffer: p.alloc(ActivationClass, attribution.Activation, "images in 16 bits", shape{{"images", data.bytes / 4}}, d), dtype: d}
 	}
 	b, weight := p.weight(bias), p.weight(w)
 	y := p.make("patches", s, d)

@@ -8,9 +8,8 @@ func (p *program) experts(name string, x *tensor) *tensor {
 	choices := dim{"k·s", p.m.ActiveExperts * p.s.n}
 	sorted := shape{p.b, choices, d.h}
 	scores := p.linear(x, p.leaf(name+"router.weight"), nil, "router scores", d.experts)
-	wide := p.cast(scores, "router scores in fp32", F32)
-	chances := p.softmax(wide, "router probabilities")
-	p.free(wide, scores)
+	chances := p.softmax(scores, "router probabilities", F32)
+	p.free(scores)
 	weights := p.chosen(chances, shape{p.b, choices})
 	p.free(chances)
 

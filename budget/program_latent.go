@@ -32,7 +32,11 @@ func (p *program) latentAttention(name string, x *tensor, rotation []*tensor) *t
 	joinedQ, joinedK := p.joined(heads, "queries with rotated part", q, rq), p.joined(heads, "keys with rotated part", parts[0], rk)
 	p.free(q, rq, rk, low[1], parts[0])
 	v := parts[1].as(shape{p.b, d.a, p.s, {"dv", m.ValueDim}})
-	merged := p.core(p.hfAttention, joinedQ, joinedK, v)
+	core := p.hfAttention
+	if p.m.Style == PlainStyle {
+		core = p.plainCore
+	}
+	merged := p.core(core, joinedQ, joinedK, v)
 	p.free(joinedQ, joinedK, parts[1])
 	y := p.dense(merged, name+".out", "attention output projection", d.h)
 	p.free(merged)

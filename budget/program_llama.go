@@ -8,7 +8,7 @@ func (p *program) llamaForward() *tensor {
 	x := p.received()
 	embedded := x
 	if x == nil {
-		embedded = p.embedding(data, p.leaf("tokens.weight"), "token embeddings", p.x)
+		embedded = p.tokenEmbedding(data)
 		x = embedded.view(p.x)
 	} else {
 		embedded = nil
@@ -23,10 +23,10 @@ func (p *program) llamaForward() *tensor {
 		return x
 	}
 	p.where = "loss"
-	normed := p.rmsNorm(x, p.leaf("final_norm.weight"), "final norm")
-	p.free(x, embedded)
+	normed := p.outNorm(x, "final_norm", "final norm")
+	p.free(embedded)
 	p.drop(mask)
-	return p.hfLoss(normed, data)
+	return p.loss(normed, data)
 }
 
 // eagerMask is the additive mask that eager attention shares among the blocks;
@@ -53,7 +53,7 @@ func (p *program) llamaBlock(i int64, x *tensor, rotation []*tensor) *tensor {
 	normed := p.rmsNorm(x, p.leaf(name+"attention_norm.weight"), "norm before attention")
 	attended := p.llamaAttention(name+"attention", normed, rotation)
 	p.free(normed)
-	attended = p.outNorm(attended, name+"attention_out_norm.weight", "norm after attention")
+	attended = p.outNorm(attended, name+"attention_out_norm", "norm after attention")
 	y := p.add(x, attended, "residual after attention")
 	p.free(attended)
 
@@ -65,22 +65,10 @@ func (p *program) llamaBlock(i int64, x *tensor, rotation []*tensor) *tensor {
 		out = p.gatedMLP(name+"mlp", normed, p.d.f)
 	}
 	p.free(normed)
-	out = p.outNorm(out, name+"mlp_out_norm.weight", "norm after MLP")
+	out = p.outNorm(out, name+"mlp_out_norm", "norm after MLP")
 	z := p.add(y, out, "residual after MLP")
 	p.free(out, y)
 	return z
-}
-
-// outNorm is a norm of what goes into the residual, as Gemma 2 has them. It
-// takes over x.
-func (p *program) outNorm(x *tensor, name, line string) *tensor {
-	w := p.leaf(name)
-	if w == nil {
-		return x
-	}
-	y := p.rmsNorm(x, w, line)
-	p.free(x)
-	return y
 }
 
 // droppedMLP is the dropout that T5 has inside of its MLP. It takes over x.
@@ -137,14 +125,14 @@ func (p *program) llamaAttention(name string, x *tensor, rotation []*tensor) *te
 // headed projects queries or keys and normalises them where the model does.
 func (p *program) headed(x *tensor, attention, name, line string, width dim, heads shape, copied bool) *tensor {
 	y := p.dense(x, attention+"."+name, line, width)
-	w := p.leaf(attention + "." + name + "_norm.weight")
-	if w == nil {
+	norm := attention + "." + name + "_norm"
+	if p.leaf(norm+".weight") == nil {
 		return p.turned(y, heads, copied)
 	}
 	if p.m.QKNorm == HeadQKNorm {
 		y = p.turned(y, shape{heads[0], heads[2], heads[1], heads[3]}, false)
 	}
-	normed := p.rmsNorm(y, w, line+" normalised")
+	normed := p.norm(y, norm, line+" normalised")
 	p.free(y)
 	return p.turned(normed, heads, copied)
 }
@@ -153,10 +141,7 @@ func (p *program) headed(x *tensor, attention, name, line string, width dim, hea
 // the heads of each token side by side.
 func (p *program) hfAttention(in []*tensor) *tensor {
 	q, k, v := in[0], in[1], in[2]
-	out := shape{p.b, p.s, {v.shape[3].symbol + "·a", v.shape[3].n * q.shape[1].n}}
-	if v.shape[3].n == p.d.d.n {
-		out[2] = p.d.q
-	}
+	out := p.merged(q, v)
 	if p.keepsNoScores(q, k) {
 		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
 	}
@@ -177,13 +162,11 @@ func (p *program) hfAttention(in []*tensor) *tensor {
 		masked.out(n)
 	}
 	p.free(scaled)
-	wide := masked.view(scores)
+	d = masked.dtype
 	if p.m.Arch == Llama || p.m.Arch == ViT { // which ask for it
-		p.free(wide)
-		wide = p.cast(masked, "scores in fp32", F32)
+		d = F32
 	}
-	probabilities := p.softmax(wide, "attention probabilities")
-	p.free(wide)
+	probabilities := p.softmax(masked, "attention probabilities", d)
 	narrow := p.cast(probabilities, "attention probabilities in 16 bits", p.computes(v))
 	p.free(probabilities, masked)
 	kept := p.dropout(narrow, p.m.AttentionDropout, "attention probabilities after dropout")
@@ -195,6 +178,14 @@ func (p *program) hfAttention(in []*tensor) *tensor {
 	merged := p.copied(y, "attention results", out)
 	p.free(y, kept)
 	return merged
+}
+
+// merged is the shape of the results with the heads of each token side by side.
+func (p *program) merged(q, v *tensor) shape {
+	if v.shape[3].n == p.d.d.n {
+		return shape{q.shape[0], q.shape[2], p.d.q}
+	}
+	return shape{q.shape[0], q.shape[2], {v.shape[3].symbol + "·a", v.shape[3].n * q.shape[1].n}}
 }
 
 // capped is tanh(x/c)·c where the model caps, as Gemma 2 does. It takes over x.
@@ -222,6 +213,7 @@ func (p *program) keepsNoScores(q, k *tensor) bool {
 // perQuery copies keys or values, once for each query head of their group.
 func (p *program) perQuery(x *tensor, s shape, name string) *tensor {
 	y := p.copied(x, name, s)
+	y.whole = true
 	if x.shape[1].n != s[1].n && y.from != nil {
 		y.from.reduce = func(g []*buffer) {
 			old := g[0]

@@ -17,9 +17,8 @@ func (p *program) t5Forward() *tensor {
 		input = p.scaled(result, "hidden states scaled")
 		p.free(result)
 	}
-	logits := p.linear(input, head, nil, "logits", p.d.v)
-	loss := p.crossEntropy(logits, targets)
-	p.giveUp(logits)
+	logits := p.linear(input, head, p.leaf("head.bias"), "logits", p.d.v)
+	loss := p.lossOf(logits, targets)
 	p.free(input, source)
 	return loss
 }
@@ -114,7 +113,7 @@ func (p *program) t5Core(q, k, v, bias *tensor, masked bool) *tensor {
 		p.free(biased)
 		biased = x
 	}
-	chances := p.softmax(biased, "attention probabilities")
+	chances := p.softmax(biased, "attention probabilities", biased.dtype)
 	p.free(biased)
 	kept := p.dropout(chances, p.m.AttentionDropout, "attention probabilities after dropout")
 	product := p.cast(kept, "inputs cast by autocast", d)

@@ -67,7 +67,8 @@ var workSettings = []Setting{
 	word(groupWork, keyCheckpoint, "what is recomputed in the backward", func(c *Config) *Checkpoint { return &c.Checkpoint }, NoCheckpoint, SelectiveCheckpoint, FullCheckpoint),
 	{Name: "dropout", Help: "probability of dropout", Group: groupWork, field: func(c *Config) any { return &c.Model.Dropout }},
 	{Name: "attention_dropout", Help: "probability of dropout of attention probabilities", Group: groupWork, field: func(c *Config) any { return &c.Model.AttentionDropout }},
-	flag(groupWork, "keep_logits", "the caller holds the logits during the backward", func(c *Config) *bool { return &c.KeepLogits }),
+	flag(groupWork, "keep_logits", "the caller holds the logits to the end of the step, as out in out = model(...)", func(c *Config) *bool { return &c.KeepLogits }),
+	flag(groupWork, "fp32_logits", "the loss is that of logits converted to fp32, as in decoders of transformers anyway", func(c *Config) *bool { return &c.FP32Logits }),
 	flag(groupWork, "keep_grads", "gradients stay from step to step, as after zero_grad(set_to_none=False)", func(c *Config) *bool { return &c.KeepGrads }),
 }
 

@@ -43,6 +43,13 @@ func (s shape) join(word func(dim) string) string {
 	return strings.Join(words, "·")
 }
 
+// with is the shape with another dimension at i.
+func (s shape) with(i int, d dim) shape {
+	out := append(shape(nil), s...)
+	out[i] = d
+	return out
+}
+
 // of is the shape with another last dimension.
 func (s shape) of(last dim) shape {
 	return append(append(shape(nil), s[:len(s)-1]...), last)

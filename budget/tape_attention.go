@@ -69,18 +69,23 @@ func (t *tape) matmul(x, y *tensor, name string, s shape) *tensor {
 	}))
 }
 
-// softmax saves its result. Its backward has a product as large beside it.
-// Under autocast it runs in fp32.
-func (t *tape) softmax(x *tensor, name string) *tensor {
-	input := x.view(x.shape)
-	if t.casts != nil && x.dtype != F32 {
-		t.free(input)
-		input = t.cast(x, "scores cast to fp32", F32)
+// softmax saves its result, which has type d, or fp32 under autocast. Scores in
+// fp16 are converted on the way, those in bf16 have an fp32 copy first
+// (aten/src/ATen/native/SoftMax.cpp). The backward has a product as large as the
+// result beside the gradient.
+func (t *tape) softmax(x *tensor, name string, d DType) *tensor {
+	if t.casts != nil {
+		d = F32
 	}
-	y := t.make(name, x.shape, input.dtype)
+	input := x.view(x.shape)
+	if x.dtype != F16 {
+		t.free(input)
+		input = t.cast(x, "scores in fp32", d)
+	}
+	y := t.make(name, x.shape, d)
 	y.out(t.record("softmax", []*tensor{input}, []*buffer{y.buffer}, func(g []*buffer) []*buffer {
 		grad := t.gradOf(x.shape, input.dtype)
-		t.drop(t.scratch("product in the softmax's backward", x.shape, input.dtype))
+		t.drop(t.scratch("product in the softmax's backward", x.shape, d))
 		return []*buffer{grad}
 	}))
 	t.free(input)

@@ -15,6 +15,7 @@ type tensor struct {
 	from  *gradNode // nil: no gradient
 	slot  int       // of from's outputs
 	part  *buffer   // what is saved in its place, where this is gathered from it
+	whole bool      // its heads lie one behind the other
 }
 
 // A leaf is a parameter.
