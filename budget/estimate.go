@@ -139,7 +139,10 @@ func (l *Ledger) collect(p *program) {
 		if k == nil {
 			continue
 		}
-		at := StepPeak{Step: s, Bytes: k.requested, Allocated: k.allocated, At: k.where}
+		at := StepPeak{Step: s, Bytes: k.requested, Allocated: k.allocated, At: k.where, Totals: Totals{}}
+		for i, h := range k.live {
+			at.Totals[p.labels[i].class] += h.bytes
+		}
 		l.Peaks = append(l.Peaks, at)
 		if at.Bytes > l.Peak.Bytes {
 			l.Peak, top = at, k

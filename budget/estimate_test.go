@@ -313,6 +313,11 @@ func checkLedger(t rapid.TB, l *Ledger) {
 	if l.Totals.Sum() != l.PerGPU || l.Whole.Sum() != l.Total || l.PerGPU <= 0 {
 		t.Fatalf("totals %d and %d, peaks %d and %d", l.Totals.Sum(), l.Whole.Sum(), l.PerGPU, l.Total)
 	}
+	for _, p := range l.Peaks {
+		if p.Totals.Sum() != p.Bytes || p.Allocated < p.Bytes {
+			t.Fatalf("peak of the %s: classes sum to %d, tensors %d, blocks %d", p.Step, p.Totals.Sum(), p.Bytes, p.Allocated)
+		}
+	}
 	if l.Simulated && l.Reserved < l.PerGPU {
 		t.Fatalf("reserved %d of a peak of %d", l.Reserved, l.PerGPU)
 	}

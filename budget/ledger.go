@@ -64,6 +64,7 @@ type StepPeak struct {
 	Bytes     int64 // of the tensors, as requested
 	Allocated int64 // of the blocks that hold them, as max_memory_allocated reports
 	At        string
+	Totals    Totals // of Bytes
 }
 
 // Totals are bytes by class.

@@ -83,7 +83,7 @@ func (p *program) gptAttention(name string, x *tensor) *tensor {
 		if eager {
 			return p.eagerAttention(in[0], in[1], in[2], heads, out)
 		}
-		return p.fused(in[0], in[1], in[2], attention{query: heads, key: heads, out: out})
+		return p.fused(in[0], in[1], in[2], attention{query: heads, key: heads, out: out, efficient: p.c.Attention == Efficient})
 	}, q, k, v)
 	y := p.dense(merged, name+".out", "attention output projection", d.h)
 	p.free(q, k, v, merged)

@@ -158,7 +158,7 @@ func (p *program) hfAttention(in []*tensor) *tensor {
 		out[2] = p.d.q
 	}
 	if p.keepsNoScores(q, k) {
-		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
+		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out, efficient: p.c.Attention == Efficient})
 	}
 	scores := shape{q.shape[0], q.shape[1], q.shape[2], p.s}
 	d := p.computes(q)
