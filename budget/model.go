@@ -118,6 +118,7 @@ func (m Model) withArch() Model {
 	m.NormBias, m.QKVBias, m.OutBias, m.MLPBias = true, true, true, true
 	m.EmbedNorm, m.Pooler, m.HeadBias, m.Parallel = false, false, false, false
 	m.Activation, m.QKNorm, m.Head = "gelu", NoQKNorm, LMHead
+	m.TokenTypes, m.RelativeBuckets = 0, 0
 	switch m.Arch {
 	case GPT:
 		m.FusedQKV = true

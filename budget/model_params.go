@@ -85,7 +85,7 @@ const (
 
 func (b *paramBuilder) norm(name string, width dim) {
 	b.add(name+".weight", false, width)
-	if b.m.NormBias {
+	if b.m.NormBias && !b.m.RMSNorm {
 		b.add(name+".bias", false, width)
 	}
 }
