@@ -15,7 +15,7 @@ func (c *Config) Check() error {
 
 // problems are errors that begin with the name of the setting to blame.
 func (c *Config) problems() (list []error) {
-	for _, check := range []func(*Config) error{(*Config).checkModel, (*Config).checkWork, (*Config).checkParallel, (*Config).checkVolume} {
+	for _, check := range []func(*Config) error{(*Config).checkModel, (*Config).checkArch, (*Config).checkWork, (*Config).checkParallel, (*Config).checkVolume} {
 		if err := check(c); err != nil {
 			list = append(list, err)
 		}
@@ -41,6 +41,11 @@ func (c *Config) checkModel() error {
 			return fmt.Errorf("%s: not given; name a known model, give layers, hidden, heads and vocab, or params alone", x.name)
 		}
 	}
+	for _, x := range []size{need[0], {"decoder_layers", m.DecoderLayers}} {
+		if x.n > mostLayers { // a config.json has bounds of its own
+			return fmt.Errorf("%s: %d; at most %d", x.name, x.n, mostLayers)
+		}
+	}
 	return m.checkHeads()
 }
 
@@ -63,17 +68,20 @@ func (m *Model) checkHeads() error {
 	return nil
 }
 
-// divisorNear returns the divisor of n that is nearest to d.
+// divisorNear returns the divisor of n that is nearest to d, the smaller of two.
 func divisorNear(n, d int64) int64 {
-	for gap := int64(0); gap < n; gap++ {
-		if d > gap && n%(d-gap) == 0 {
-			return d - gap
+	best := int64(1)
+	for i := int64(1); i*i <= n; i++ {
+		if n%i != 0 {
+			continue
 		}
-		if d+gap <= n && n%(d+gap) == 0 {
-			return d + gap
+		for _, k := range [...]int64{i, n / i} {
+			if gap := abs(k-d) - abs(best-d); gap < 0 || gap == 0 && k < best {
+				best = k
+			}
 		}
 	}
-	return 1
+	return best
 }
 
 func (c *Config) checkWork() error {
@@ -86,38 +94,67 @@ func (c *Config) checkWork() error {
 	case c.Model.Positions != 0 && c.Seq > c.Model.Positions && c.Model.Arch != ViT:
 		return fmt.Errorf("seq: %d tokens but %d positions: the model has no embedding for those beyond; lower seq or raise positions", c.Seq, c.Model.Positions)
 	}
+	if p := c.policy(); c.Attention == Flash && p.compute == F32 {
+		return fmt.Errorf("attention: flash has no kernel for fp32; take sdpa, which then takes the memory-efficient one, or a precision of 16 bits")
+	}
 	if c.Accumulation < 1 {
 		return fmt.Errorf("accumulation: %d; an optimizer step needs at least 1 micro-batch", c.Accumulation)
 	}
 	return nil
 }
 
-// checkVolume refuses what no machine holds, before it overflows a sum.
+// mostVolume is more bytes than any machine holds, and eight times below where sums
+// of them overflow.
+const mostVolume = 1 << 60
+
 func (c *Config) checkVolume() error {
-	m := &c.Model
-	b, s, f := float64(c.Batch), float64(max(c.Seq, c.TargetSeq, m.patches()+1)), float64(m.ffn()+m.SharedFFN+m.ActiveExperts*m.expertFFN())
-	q := float64(m.Heads*m.headDim() + m.Hidden)
-	layers := float64(m.Layers + m.decoderLayers())
-	scores := 0.0
-	if c.Attention == Eager || m.Arch == T5 {
-		scores = float64(m.Heads) * s
-	}
-	matrices := float64(m.Hidden)*(4*q+3*f) + float64(m.Experts)*float64(m.Hidden)*float64(m.expertFFN())*3
-	volume := 24*(layers*matrices+float64(m.Vocab)*float64(m.Hidden)+float64(m.Params)) + 40*b*s*(layers*(q+f+scores)+float64(m.Vocab))
-	if volume > 1<<60 {
-		return fmt.Errorf("layers: a step of this takes an exabyte; lower layers, hidden, batch %d or seq %d", c.Batch, c.Seq)
+	if c.volume() > mostVolume {
+		return c.tooMuch()
 	}
 	return nil
 }
 
+// mostTensor is more bytes than any tensor has, and what the model of the allocator
+// takes at once.
+const mostTensor = 1 << 52
+
+func (c *Config) tooMuch() error {
+	return fmt.Errorf("layers: a step of this takes more than a petabyte; lower layers, hidden, batch %d or seq %d", c.Batch, c.Seq)
+}
+
+// volume is a rough upper bound of a step's bytes, which cannot overflow.
+func (c *Config) volume() float64 {
+	m := &c.Model
+	n := func(v int64) float64 { return float64(v) }
+	h, layers := n(m.Hidden), n(m.Layers)+n(m.decoderLayers())
+	ffn, expert := n(m.ffn())+n(m.SharedFFN), n(m.expertFFN())
+	query, latent := n(m.Heads)*n(m.headDim()), n(m.Heads)*(n(m.NopeDim)+n(m.RopeDim)+n(m.ValueDim))
+	ranks := n(m.QueryRank) + n(m.KVRank) + n(m.RopeDim)
+	wide := h + query + ffn + latent + ranks
+
+	matrices := h*(4*query+3*ffn+ranks) + 2*(h+ranks)*latent + n(m.Experts)*h*(1+3*expert) + 8*n(c.LoRARank)*wide
+	rows := n(m.Vocab) + n(m.Positions) + n(m.TokenTypes) + n(m.Labels) + n(m.patches()) + 3*h
+	params := layers*matrices + rows*(h+n(m.EmbedDim)) + n(m.Channels)*n(m.Patch)*n(m.Patch)*h + 2*n(m.RelativeBuckets)*n(m.Heads) + n(m.Params)
+
+	s := n(max(c.Seq, c.TargetSeq, m.patches()+1))
+	token := wide + n(m.ActiveExperts)*(h+3*expert) + n(m.Experts) + 8*n(c.LoRARank)
+	if c.Attention == Eager || m.Arch == T5 || m.kvHeads() != m.Heads {
+		token += n(m.Heads) * s
+	}
+	sequence := s*(layers*token+n(m.Vocab)+n(m.EmbedDim)+n(m.Labels)+s) + n(m.Channels)*n(m.Image)*n(m.Image)
+	inFlight := max(1, min(n(c.Pipeline), n(or(c.Microbatch, c.Accumulation))))
+	return 24*params + 40*n(c.Batch)*inFlight*sequence
+}
+
 func (c *Config) checkParallel() error {
 	m := &c.Model
-	groups := c.Tensor * c.Pipeline * c.Context
+	divided := float64(c.Tensor) * float64(c.Pipeline) * float64(c.Context)
+	groups := int64(min(divided, 1<<62)) // no GPUs are so many
 	switch {
 	case c.ZeRO > 3:
 		return fmt.Errorf("zero: %d; stages are 0 (nothing is divided), 1 (optimizer state), 2 (and gradients), 3 (and parameters)", c.ZeRO)
 	case c.GPUs%groups != 0:
-		return fmt.Errorf("gpus: %d cannot be divided into groups of tensor %d × pipeline %d × context %d = %d", c.GPUs, c.Tensor, c.Pipeline, c.Context, groups)
+		return fmt.Errorf("gpus: %d cannot be divided into groups of tensor %d × pipeline %d × context %d = %.0f", c.GPUs, c.Tensor, c.Pipeline, c.Context, divided)
 	case m.sized() && m.Heads > 0 && m.Heads%c.Tensor != 0:
 		return fmt.Errorf("tensor: %d does not divide heads %d: tensor parallelism gives each GPU whole heads; take %d", c.Tensor, m.Heads, divisorNear(m.Heads, c.Tensor))
 	case m.sized() && m.kvHeads() > 0 && m.kvHeads()%c.Tensor != 0 && c.Tensor%m.kvHeads() != 0:

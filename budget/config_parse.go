@@ -116,7 +116,7 @@ func withLine(problems []error, f *fields) error {
 // parseShare reads a probability.
 func parseShare(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || v < 0 || v >= 1 {
+	if err != nil || !(v >= 0 && v < 1) {
 		return 0, fmt.Errorf("%s is not a probability from 0 to below 1", quote(text))
 	}
 	return v, nil

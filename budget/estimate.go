@@ -22,9 +22,15 @@ func Estimate(c Config) (Ledger, error) {
 	}
 	c.settle()
 	l := estimateOn(c, card)
+	if l.largest > mostTensor {
+		return Ledger{}, c.tooMuch()
+	}
 	l.Total, l.Whole = l.PerGPU, l.Totals
 	if whole := c.undivided(); whole != c {
 		undivided := estimateOn(whole, card)
+		if undivided.largest > mostTensor {
+			return Ledger{}, c.tooMuch()
+		}
 		l.Total, l.Whole = undivided.PerGPU, undivided.Totals
 	}
 	l.overhead(card)
@@ -36,12 +42,7 @@ func Estimate(c Config) (Ledger, error) {
 // settle fills in what follows from the rest.
 func (c *Config) settle() {
 	m := &c.Model
-	if m.Style == "" {
-		m.Style = HFStyle
-		if m.Arch == GPT {
-			m.Style = PlainStyle
-		}
-	}
+	m.Style = m.style()
 	if m.Arch == GPT && m.Positions == 0 && !m.Rotary && m.sized() {
 		m.Positions = c.Seq
 	}
@@ -101,6 +102,7 @@ func stageLedger(c *Config, card Card, stage int64) Ledger {
 		p.statesOnly(o)
 	}
 	l.collect(p)
+	l.largest = p.largest
 	return l
 }
 
@@ -139,7 +141,10 @@ func (l *Ledger) collect(p *program) {
 		if k == nil {
 			continue
 		}
-		at := StepPeak{Step: s, Bytes: k.requested, Allocated: k.allocated, At: k.where}
+		at := StepPeak{Step: s, Bytes: k.requested, Allocated: k.allocated, At: k.where, Totals: Totals{}}
+		for i, h := range k.live {
+			at.Totals[p.labels[i].class] += h.bytes
+		}
 		l.Peaks = append(l.Peaks, at)
 		if at.Bytes > l.Peak.Bytes {
 			l.Peak, top = at, k

@@ -274,6 +274,9 @@ func (v *deviceView) explain(g *Gate, s gateSubject) []GateLine {
 		stat, _ := findStat(g.Subject)
 		moment = stat.moment
 	}
+	if x, ok := v.device.source.(*leakSource); ok && moment == "steps" {
+		return x.suspects()
+	}
 	if moment == "" || g.Kind == OnLine || g.Kind == OnFinding {
 		return nil
 	}

@@ -27,7 +27,7 @@ func SnapshotCapture(file string, s *snapshot.Snapshot) *Capture {
 		if t.History == snapshot.HistoryTruncated && s.Partial == nil {
 			c.Notes = append(c.Notes, fmt.Sprintf("device %d: the history is truncated, so its peak is at least the highest that was seen", d.Index))
 		}
-		c.Devices = append(c.Devices, &CaptureDevice{strconv.Itoa(d.Index), source})
+		c.Devices = append(c.Devices, &CaptureDevice{strconv.Itoa(d.Index), newLeakSource(source)})
 	}
 	return c
 }

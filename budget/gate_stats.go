@@ -16,7 +16,7 @@ const (
 type gateStat struct {
 	name, title string
 	unit        gateUnit
-	moment      string // of which the lines that hold memory explain it: "peak", "end" or ""
+	moment      string // of which the lines that hold memory explain it: "peak", "end", "steps" for all, or ""
 }
 
 var gateStats = []gateStat{
@@ -43,6 +43,8 @@ var gateStats = []gateStat{
 	{"unreconciled_bytes", "unreconciled requested bytes", unitBytes, ""},
 	{"unreconciled_reserved_bytes", "unreconciled reserved bytes", unitBytes, ""},
 	{"history", "history", unitWord, ""},
+	{"leaks.verdict", "growth over the steps", unitWord, "steps"},
+	{"leaks.bytes_per_step", "growth per step", unitBytes, "steps"},
 	{"trace.peak_bytes", "peak allocated in the trace", unitBytes, "peak"},
 	{"trace.reserved_peak_bytes", "peak reserved in the trace", unitBytes, "peak"},
 	{"trace.baseline_bytes", "allocated before the trace", unitBytes, ""},
@@ -55,8 +57,10 @@ var gateStats = []gateStat{
 }
 
 // inBaseline reports whether a baseline keeps the stat: shares follow from bytes,
-// and words are not compared.
-func (s *gateStat) inBaseline() bool { return s.unit == unitBytes || s.unit == unitCount }
+// words are not compared, and growth over steps is growth by itself.
+func (s *gateStat) inBaseline() bool {
+	return (s.unit == unitBytes || s.unit == unitCount) && s.moment != "steps"
+}
 
 // findStat returns the stat of a name.
 func findStat(name string) (gateStat, bool) {

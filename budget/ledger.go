@@ -64,6 +64,7 @@ type StepPeak struct {
 	Bytes     int64 // of the tensors, as requested
 	Allocated int64 // of the blocks that hold them, as max_memory_allocated reports
 	At        string
+	Totals    Totals // of Bytes
 }
 
 // Totals are bytes by class.
@@ -84,6 +85,7 @@ type Ledger struct {
 	Params    int64 // of the whole model, adapters included
 	Trained   int64 // what the optimizer updates of what this GPU computes with
 	Stage     int64 // of a pipeline, from 0: the most loaded one
+	largest   int64 // bytes of a tensor
 	Simulated bool  // the step was acted out; otherwise only the model's states are known
 
 	Lines  []Line

@@ -118,6 +118,7 @@ func (m Model) withArch() Model {
 	m.NormBias, m.QKVBias, m.OutBias, m.MLPBias = true, true, true, true
 	m.EmbedNorm, m.Pooler, m.HeadBias, m.Parallel = false, false, false, false
 	m.Activation, m.QKNorm, m.Head = "gelu", NoQKNorm, LMHead
+	m.TokenTypes, m.RelativeBuckets = 0, 0
 	switch m.Arch {
 	case GPT:
 		m.FusedQKV = true
@@ -167,6 +168,17 @@ func (m *Model) ffn() int64 {
 func (m *Model) expertFFN() int64     { return or(m.ExpertFFN, m.ffn()) }
 func (m *Model) decoderLayers() int64 { return or(m.DecoderLayers, m.Layers) }
 func (m *Model) normsPerBlock() int64 { return or(m.NormsPerBlock, 2) }
+
+// style is whose code runs the model, the usual one where that is not said.
+func (m *Model) style() Style {
+	switch {
+	case m.Style != "":
+		return m.Style
+	case m.Arch == GPT:
+		return PlainStyle
+	}
+	return HFStyle
+}
 
 // decodes reports whether a token sees only those before it.
 func (m *Model) decodes() bool { return m.Arch == GPT || m.Arch == Llama }

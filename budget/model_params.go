@@ -211,7 +211,7 @@ func (b *paramBuilder) mlp(i int64) {
 		b.dense("shared", dim{"fs", m.SharedFFN}, m.MLPBias)
 	}
 	if m.SharedGate {
-		b.add("shared_gate.weight", false, d.h)
+		b.add("shared_gate.weight", false, dim{"1", 1}, d.h)
 	}
 }
 

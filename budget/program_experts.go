@@ -41,9 +41,22 @@ func (p *program) experts(name string, x *tensor) *tensor {
 		return y
 	}
 	shared := p.gatedMLP(name+"shared", x, dim{"fs", m.SharedFFN})
+	if w := p.leaf(name + "shared_gate.weight"); w != nil {
+		shared = p.sharedGate(x, shared, w)
+	}
 	total := p.add(y, shared, "shared and routed experts")
 	p.free(y, shared)
 	return total
+}
+
+// sharedGate weighs what the shared expert returns by one number a token. It takes
+// over that.
+func (p *program) sharedGate(x, shared *tensor, w *leaf) *tensor {
+	score := p.linear(x, w, nil, "gate of the shared expert", dim{"1", 1})
+	gate := p.pointwise(score, "gate of the shared expert", true)
+	y := p.timesRows(shared, gate, shared.shape)
+	p.free(score, gate, shared)
+	return y
 }
 
 // expertActivation is act(gate)·up of one matrix that holds both.

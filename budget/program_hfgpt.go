@@ -43,7 +43,7 @@ func (p *program) hfEmbedding(data *buffer) (x, tokens, positions *tensor) {
 		return p.outNorm(tokens.view(p.x), "embedding_norm", "norm of the embeddings"), tokens, nil
 	}
 	positions = p.embedding(data, w, "position embeddings", shape{p.local, p.d.h})
-	return p.addRows(tokens, positions, "embeddings"), tokens, positions
+	return p.outNorm(p.addRows(tokens, positions, "embeddings"), "embedding_norm", "norm of the embeddings"), tokens, positions
 }
 
 func (p *program) hfGPTBlock(i int64, x *tensor, rotation []*tensor) *tensor {

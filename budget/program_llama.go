@@ -143,7 +143,7 @@ func (p *program) hfAttention(in []*tensor) *tensor {
 	q, k, v := in[0], in[1], in[2]
 	out := p.merged(q, v)
 	if p.keepsNoScores(q, k) {
-		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out})
+		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: out, efficient: p.c.Attention == Efficient})
 	}
 	scores := shape{q.shape[0], q.shape[1], q.shape[2], p.s}
 	d := p.computes(q)

@@ -147,7 +147,7 @@ func (p *program) converted(x *tensor, d DType) *tensor {
 func (p *program) plainCore(in []*tensor) *tensor {
 	q, k, v := in[0], in[1], in[2]
 	if p.c.Attention != Eager {
-		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: p.merged(q, v)})
+		return p.fused(q, k, v, attention{query: q.shape, key: k.shape, out: p.merged(q, v), efficient: p.c.Attention == Efficient})
 	}
 	return p.eagerAttention(q, k, v)
 }

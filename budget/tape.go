@@ -31,6 +31,7 @@ type tape struct {
 	replayed  *frame // of the checkpoint that is recomputed
 	muted     bool   // the recomputation has what it needs and allocates no more
 	last      *buffer
+	largest   int64 // bytes of a buffer
 	arrived   func(*leaf) bool // tells of a gradient, and whether it goes elsewhere
 	card      Card             // whose kernels run
 	scratches map[string]bool  // of cuBLAS that exist
@@ -149,6 +150,7 @@ func (t *tape) allocAs(l int32, bytes int64) *buffer {
 	if t.muted {
 		bytes = 0
 	}
+	t.largest = max(t.largest, bytes)
 	b := &buffer{bytes: bytes, refs: 1, label: l}
 	t.last = b
 	if bytes > 0 {

@@ -8,6 +8,8 @@ type attention struct {
 	query shape // b·a·s·d
 	key   shape // b·g·s·d, of keys and values
 	out   shape // b·s·(a·d)
+
+	efficient bool // the memory-efficient kernel, also for 16 bits
 }
 
 // parts hands out the thirds of one matrix as views (SplitBackward): their
@@ -111,7 +113,7 @@ func (t *tape) fused(q, k, v *tensor, a attention) *tensor {
 	saved := []*buffer{k.buffer, q.buffer, v.buffer, sums.buffer, y.buffer}
 	y.out(t.record("attention", []*tensor{q, k, v}, saved, func(g []*buffer) []*buffer {
 		grads := []*buffer{t.gradOf(q.shape, d), t.gradOf(k.shape, d), t.gradOf(v.shape, d)}
-		if d == F32 {
+		if d == F32 || a.efficient {
 			t.efficientScratch(a, rows)
 		} else {
 			t.flashScratch(a)

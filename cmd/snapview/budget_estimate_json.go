@@ -31,6 +31,8 @@ type estimatePeak struct {
 	Bytes     int64       `json:"bytes"`
 	Allocated int64       `json:"allocated_bytes"`
 	At        string      `json:"at"`
+
+	Totals map[budget.Class]int64 `json:"totals"` // of bytes
 }
 
 type estimateLine struct {
@@ -80,7 +82,7 @@ func classTotals(t budget.Totals) map[budget.Class]int64 {
 }
 
 func peakJSON(p budget.StepPeak) estimatePeak {
-	return estimatePeak{p.Step, p.Bytes, p.Allocated, p.At}
+	return estimatePeak{p.Step, p.Bytes, p.Allocated, p.At, classTotals(p.Totals)}
 }
 
 func linesJSON(lines []budget.Line) []estimateLine {
