@@ -65,6 +65,31 @@ func TestNotActedOut(t *testing.T) {
 	}
 }
 
+// TestPublishedActedOut: no published model is refused.
+func TestPublishedActedOut(t *testing.T) {
+	check := func(name string, c Config) {
+		c.Batch, c.Seq = 1, 64
+		if err := c.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range KnownModels() {
+		check(name, mustConfig(t, map[string]string{"model": name}))
+	}
+	for _, x := range hfCounts {
+		c, err := ParseConfig(x.name, []byte(x.file))
+		if err != nil {
+			t.Errorf("%s: %v", x.name, err)
+		}
+		check(x.name, c)
+	}
+	c, err := ParseConfig("opt-350m", []byte(`{"model_type":"opt","num_hidden_layers":24,"hidden_size":1024,"num_attention_heads":16,"ffn_dim":4096,"vocab_size":50272,"word_embed_proj_dim":512,"do_layer_norm_before":false}`))
+	if err != nil {
+		t.Error(err)
+	}
+	check("opt-350m", c)
+}
+
 // TestAnySettings: settings put together at random are refused or worked out,
 // and what is worked out closes.
 func TestAnySettings(t *testing.T) {

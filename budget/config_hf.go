@@ -321,6 +321,9 @@ func (h *hfFile) bert() Model {
 	m.FFN, m.Positions, m.TokenTypes = h.number("intermediate_size", 0), h.number("max_position_embeddings", 512), h.number("type_vocab_size", 2)
 	m.Activation, m.Dropout, m.AttentionDropout = h.act("hidden_act", "gelu"), h.share("hidden_dropout_prob", 0.1), h.share("attention_probs_dropout_prob", 0.1)
 	m.Head, m.Labels = h.head(NoHead), h.labels()
+	if m.Head == LMHead { // as a decoder BERT has the head of its masked words
+		m.Head = MLMHead
+	}
 	m.Pooler = m.Head == NoHead || m.Head == ClassHead
 	return m
 }

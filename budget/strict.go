@@ -49,7 +49,7 @@ func parseFile(file string, data []byte) (node, error) {
 		return &FileError{File: file, Err: fmt.Errorf(format, args...)}
 	}
 	if len(data) > MaxFile {
-		return node{}, whole("%s is too large for a file that a person writes; the limit is %s", units.Bytes(int64(len(data))), units.Bytes(MaxFile))
+		return node{}, whole("over %s: too large for a file that a person writes", units.Bytes(MaxFile))
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, more yaml.Node

@@ -45,7 +45,7 @@ func TestStrict(t *testing.T) {
 		{"broken", "name: a\n  b: c\n", "f.yaml:2: not valid YAML: mapping values are not allowed in this context"},
 		{"the first error counts", "on: 1\nnmae: b\n", `f.yaml:1: on: "1" where true or false belongs`},
 		{"hostile key", "\"a\\e[31m\": 1\n", `f.yaml:1: a\x1b[31m: unknown key of the sample; known are name, on, list`},
-		{"too large", strings.Repeat("#", MaxFile+1), "f.yaml: 4.00 MiB is too large for a file that a person writes; the limit is 4.00 MiB"},
+		{"too large", strings.Repeat("#", MaxFile+1), "f.yaml: over 4.00 MiB: too large for a file that a person writes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := readSample(c.data)
