@@ -39,8 +39,8 @@ var nowhere = placeKey{Line: -1}
 
 // matchLines pairs the lines of one function, both sides in order. Lines with
 // the same number are the same unless both sides have lines that the other has
-// not: then the code was edited, and the pairing that keeps the order and
-// agrees best in bytes is taken.
+// not and nothing says that those stayed where they are: then the code was
+// edited, and the pairing that keeps the order and agrees best in bytes is taken.
 func matchLines(x, y []placeKey, a, b map[placeKey]*placeSum, drift bool) [][2]placeKey {
 	var pairs [][2]placeKey
 	both := 0
@@ -57,11 +57,42 @@ func matchLines(x, y []placeKey, a, b map[placeKey]*placeSum, drift bool) [][2]p
 			pairs = append(pairs, [2]placeKey{nowhere, k})
 		}
 	}
-	if !drift || both == len(x) || both == len(y) || len(x)*len(y) > maxPairs {
+	if !drift || both == len(x) || both == len(y) || len(x)*len(y) > maxPairs || anchored(x, y, a, b) {
 		return pairs
 	}
 	return alignLines(x, y, a, b)
 }
+
+// anchored reports whether lines below all that only one side has are the same
+// on both, and hold the same. An edit above would have moved them, so the code is
+// as it was and went another way through it.
+func anchored(x, y []placeKey, a, b map[placeKey]*placeSum) bool {
+	last := int32(0) // that only one side has
+	for _, k := range x {
+		if b[k] == nil {
+			last = max(last, k.Line)
+		}
+	}
+	for _, k := range y {
+		if a[k] == nil {
+			last = max(last, k.Line)
+		}
+	}
+	anchors := 0
+	for _, k := range x {
+		if k.Line <= last {
+			continue
+		}
+		if likeness(k, k, a[k], b[k]) < sameLine+enoughAlike {
+			return false
+		}
+		anchors++
+	}
+	return anchors > 0
+}
+
+// enoughAlike is the ratio of bytes from which on a line holds the same on both sides.
+const enoughAlike = 0.9
 
 // maxPairs bounds the table of alignLines: a function with more lines than this
 // allows is generated code, where line numbers say little.
@@ -104,6 +135,9 @@ func likelyPair(x, y placeKey, a, b map[placeKey]*placeSum, here, next float64) 
 	return s > 0 && here == s+next
 }
 
+// sameLine is the likeness of two lines for their number.
+const sameLine = 1.25
+
 // likeness is how much two lines of a function look like the same code: 0 for
 // not at all. The same number counts for a little, since code that changed
 // elsewhere keeps it; another number needs similar bytes.
@@ -114,7 +148,7 @@ func likeness(x, y placeKey, a, b *placeSum) float64 {
 	}
 	switch {
 	case x.Line == y.Line:
-		return 1.25 + ratio
+		return sameLine + ratio
 	case ratio >= 0.5:
 		return 1 + ratio
 	}

@@ -230,12 +230,7 @@ func newDiffTable(r *attribution.DiffResult, o *options) diffTable {
 		t.First = &r.First
 	}
 	for _, x := range r.Rows[:o.rows.limit(len(r.Rows))] {
-		row := diffRow{x.File, x.Line, x.Function, x.Category.String(), x.Before, x.After, x.Delta,
-			x.BeforeCount, x.AfterCount, x.Status.String(), x.MovedFrom, nil}
-		if len(x.Mix) > 1 {
-			row.Categories = categoryDeltasJSON(x.Mix)
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, diffRowJSON(&x))
 	}
 	t.Categories = append(t.Categories, categoryDeltasJSON(r.Categories)...)
 	for _, h := range r.Headlines {
@@ -245,6 +240,15 @@ func newDiffTable(r *attribution.DiffResult, o *options) diffTable {
 		t.Settings = append(t.Settings, diffSetting(s))
 	}
 	return t
+}
+
+func diffRowJSON(x *attribution.DiffRow) diffRow {
+	row := diffRow{x.File, x.Line, x.Function, x.Category.String(), x.Before, x.After, x.Delta,
+		x.BeforeCount, x.AfterCount, x.Status.String(), x.MovedFrom, nil}
+	if len(x.Mix) > 1 {
+		row.Categories = categoryDeltasJSON(x.Mix)
+	}
+	return row
 }
 
 func categoryDeltasJSON(list []attribution.CategoryDelta) (out []diffCategory) {
@@ -343,10 +347,14 @@ func (u *ui) diffRows(r *attribution.DiffResult, o *options) string {
 		}
 		return x.Category.String()
 	}
-	if r.By == attribution.DiffByCategory {
+	switch {
+	case r.By == attribution.DiffByCategory:
 		category = func(*attribution.DiffRow) string { return "" } // the rows are named so
 		t.header("change", "before", "after", "status", "", "category")
-	} else {
+	case !slices.ContainsFunc(rows, func(x attribution.DiffRow) bool { return x.Category != attribution.Unknown }):
+		category = func(*attribution.DiffRow) string { return "" }
+		t.header("change", "before", "after", "status", "", r.By.String())
+	default:
 		t.header("change", "before", "after", "status", "category", r.By.String())
 	}
 	const numbers = 61 // columns that the others take

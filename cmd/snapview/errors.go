@@ -48,11 +48,14 @@ func errorLine(err error) string {
 	return units.Safe(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// inFile puts the file's name before an error about it, unless it is there.
+// inFile puts the file's name before an error about it, unless it is there, with
+// a line or without.
 func inFile(name string, err error) error {
 	name = displayName(name)
-	if text := err.Error(); strings.HasPrefix(text, name+": ") || strings.HasPrefix(text, units.Safe(name)+": ") {
-		return err
+	for _, shown := range []string{name, units.Safe(name)} {
+		if rest, ok := strings.CutPrefix(err.Error(), shown+":"); ok && rest != "" && strings.ContainsRune(" 0123456789", rune(rest[0])) {
+			return err
+		}
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

@@ -62,7 +62,8 @@ func newRoot() *cobra.Command {
 	o.register(root.Flags())
 	root.SetVersionTemplate(currentVersion().String() + "\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newReport(), newStats(), newTop(), newPhases(), newDiff(), newCategories(), newOOM(), newTrace(), newLog(), newWhatif(), newRanks(), newLeaks(), newVersion())
+	root.AddCommand(newReport(), newStats(), newTop(), newPhases(), newDiff(), newCategories(), newOOM(), newTrace(), newLeaks(),
+		newLog(), newRanks(), newWhatif(), newBudget(), newCheck(), newVersion())
 	return root
 }
 
