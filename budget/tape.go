@@ -31,7 +31,7 @@ type tape struct {
 	replayed  *frame // of the checkpoint that is recomputed
 	muted     bool   // the recomputation has what it needs and allocates no more
 	last      *buffer
-	largest   int64 // bytes of a buffer
+	largest   int64            // bytes of a buffer
 	arrived   func(*leaf) bool // tells of a gradient, and whether it goes elsewhere
 	card      Card             // whose kernels run
 	scratches map[string]bool  // of cuBLAS that exist
