@@ -83,7 +83,7 @@ func anchored(x, y []placeKey, a, b map[placeKey]*placeSum) bool {
 		if k.Line <= last {
 			continue
 		}
-		if likeness(k, k, a[k], b[k]) < sameLine+alike {
+		if likeness(k, k, a[k], b[k]) < sameLine+enoughAlike {
 			return false
 		}
 		anchors++
@@ -91,8 +91,8 @@ func anchored(x, y []placeKey, a, b map[placeKey]*placeSum) bool {
 	return anchors > 0
 }
 
-// alike is the ratio of bytes from which on a line holds the same on both sides.
-const alike = 0.9
+// enoughAlike is the ratio of bytes from which on a line holds the same on both sides.
+const enoughAlike = 0.9
 
 // maxPairs bounds the table of alignLines: a function with more lines than this
 // allows is generated code, where line numbers say little.

@@ -78,6 +78,8 @@ type Trend struct {
 	Rises  int     // how often it rose to stay
 	Noise  float64 // median distance of the points from the line, in bytes
 
+	Lowest, Highest float64 // bytes of the used points
+
 	// Grown is by how much the used points rose from first to last, on their
 	// lower edge.
 	Grown float64
@@ -99,6 +101,7 @@ type GrowthInput struct {
 type Growth struct {
 	Verdict                   GrowthVerdict
 	Shape                     Shape // of the curve that decided
+	ByPeak                    bool  // that curve is the peak
 	Allocated, Reserved, Peak Trend
 	BytesPerStep, Low, High   float64 // of allocated bytes; BytesPerStep is 0 when there is no trend
 	Unit                      string  // "step", "snapshot", "second"

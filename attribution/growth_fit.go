@@ -26,6 +26,9 @@ func Fit(s Series) Trend {
 		f.shortest = 8 // waves about as long as what each point stands for would look like longer ones
 	}
 	skip := f.warmUp()
+	if skip > 0 {
+		skip += (&fitter{x: x[skip:], y: y[skip:], tolerance: f.tolerance}).flatStart()
+	}
 	f.before = &fitter{x: x[:skip+1], y: y[:skip+1], tolerance: f.tolerance}
 	f.x, f.y = x[skip:], y[skip:]
 	t := f.fit()
@@ -89,6 +92,20 @@ func (f *fitter) warmUp() int {
 	return skip
 }
 
+// flatStart is how many points lie before the one from which a curve rises at
+// about every point: a leak that begins late begins there.
+func (f *fitter) flatStart() int {
+	corners := f.corners()
+	if len(corners) < fewest || f.drops() {
+		return 0
+	}
+	rest := float64(len(f.x) - corners[0])
+	if float64(len(corners)) < 0.9*rest {
+		return 0
+	}
+	return corners[0] - 1
+}
+
 // later returns where the later points begin and their slope: the second half,
 // or less of it when the curve starts to rise only there.
 func (f *fitter) later() (from int, s float64) {
@@ -121,7 +138,7 @@ func residuals(x, y []float64, slope float64) (start, noise float64) {
 
 func (f *fitter) fit() Trend {
 	n := len(f.x)
-	t := Trend{Points: n, First: f.x[0], Last: f.x[n-1], End: medianOf(f.y[n-min(n, 3):])}
+	t := Trend{Points: n, First: f.x[0], Last: f.x[n-1], End: medianOf(f.y[n-min(n, 3):]), Lowest: slices.Min(f.y), Highest: slices.Max(f.y)}
 	s := senSlope(f.x, f.y)
 	t.Start, t.Noise = residuals(f.x, f.y, s.median)
 	t.BytesPerStep, t.Low, t.High = s.median, s.low, s.high
@@ -337,8 +354,8 @@ func (f *fitter) wavy(t *Trend) {
 	third := max(1, n/3)
 	apart := slices.Min(f.y[n-third:]) > medianOf(f.y[:third])+f.tolerance
 	switch {
-	case n < fewest && f.exact && slices.Max(f.y) <= f.y[0]+f.tolerance:
-		t.Course = Level // nothing ever rose above the start
+	case n < fewest && f.exact && f.y[n-1] <= f.y[0]+f.tolerance:
+		t.Course = Level // nothing stayed above the start
 		return
 	case n < fewest:
 		t.Course = TooShort
@@ -354,15 +371,24 @@ func (f *fitter) wavy(t *Trend) {
 	t.Course = Level
 	if wave := quantile(0.95, f.y) - quantile(0.05, f.y); wave > max(f.tolerance, 0.01*t.End) {
 		t.Period = f.period()
-		if t.Period > 0 {
+		if t.Period > 0 || f.returns() {
 			t.Shape = Periodic
 		}
 	}
 }
 
+// returns reports whether the curve is one wave: it rises most of the time and is
+// down again at the end.
+func (f *fitter) returns() bool {
+	n := len(f.y)
+	low, high := slices.Min(f.y), slices.Max(f.y)
+	near := low + 0.1*(high-low)
+	return f.y[0] <= near && f.y[n-1] <= near && len(f.corners()) > n/2
+}
+
 // period returns the steps after which the curve repeats itself: the shortest
-// shift with an autocorrelation near the highest one. 0 when there is none, or
-// less than two periods were seen.
+// shift with an autocorrelation near the highest one, after one without. 0 when
+// there is none, or less than two periods were seen.
 func (f *fitter) period() float64 {
 	n := len(f.y)
 	mean := 0.0
@@ -370,16 +396,21 @@ func (f *fitter) period() float64 {
 		mean += v / float64(n)
 	}
 	best, correlations := 0.0, make([]float64, n/2+1)
-	for lag := f.shortest; lag <= n/2; lag++ {
+	apart := false // past the likeness of neighbours, which any slow curve has
+	for lag := 1; lag <= n/2; lag++ {
 		var sum, left, right float64
 		for i := 0; i+lag < n; i++ {
 			a, b := f.y[i]-mean, f.y[i+lag]-mean
 			sum, left, right = sum+a*b, left+a*a, right+b*b
 		}
+		likeness := 0.0
 		if left > 0 && right > 0 {
-			correlations[lag] = sum / math.Sqrt(left*right)
+			likeness = sum / math.Sqrt(left*right)
 		}
-		best = max(best, correlations[lag])
+		if apart = apart || likeness < 0.5; apart && lag >= f.shortest {
+			correlations[lag] = likeness
+			best = max(best, likeness)
+		}
 	}
 	if best < 0.7 {
 		return 0

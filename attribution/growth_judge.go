@@ -87,8 +87,8 @@ func riseOfCache(in *GrowthInput) (r cacheRise, ok bool) {
 		s = in.Peak
 	}
 	x, y := usable(s)
-	if len(y) < fewest {
-		return r, false
+	if len(y) < fewest || len(in.Reserved.Steps) == 0 && slices.Min(y[2*len(y)/3:]) <= slices.Max(y[:cacheWarmUp]) {
+		return r, false // too few, or peaks that come and go
 	}
 	r.name = nameOr(s.Name, "reserved")
 	base := slices.Max(y[:cacheWarmUp])
@@ -108,13 +108,15 @@ func riseOfCache(in *GrowthInput) (r cacheRise, ok bool) {
 	return r, r.bytes > noticeable*base
 }
 
-// judgeReserved judges without allocated bytes.
+// judgeReserved judges without allocated bytes: by reserved ones, unless the peak
+// of tensors climbs below them.
 func (g *Growth) judgeReserved(in *GrowthInput) {
 	r, name := &g.Reserved, nameOr(in.Reserved.Name, "reserved")
-	if r.Points == 0 {
+	climbs := g.Peak.Course == Climbing && g.Peak.Grown > negligibleInAll*g.Peak.End
+	if r.Points == 0 || climbs && r.Course != Climbing {
 		r, name = &g.Peak, nameOr(in.Peak.Name, "peak")
 	}
-	g.Shape = r.Shape
+	g.Shape, g.ByPeak = r.Shape, r == &g.Peak
 	switch r.Course {
 	case TooShort:
 		g.reservedTooShort(r, name)
@@ -144,9 +146,13 @@ type followedCurve struct {
 	grown float64
 }
 
-// followed reports whether allocated bytes rise only where reserved bytes or the
-// peak do, by a tiny part of that. Then inputs grow, and what is measured is the
-// input that is alive at that moment; a leak is not tied to them.
+// mostly is the part of their rises at which curves must rise together: the
+// highest peak so far may be that of another phase than the one inputs are in.
+const mostly = 0.75
+
+// followed reports whether allocated bytes rise where reserved bytes or the peak
+// do, by a tiny part of that. Then inputs grow, and what is measured is the input
+// that is alive at that moment; a leak is not tied to them.
 func (g *Growth) followed(in *GrowthInput) (followedCurve, bool) {
 	x, y := usable(in.Allocated)
 	rises := (&fitter{x: x, y: y, tolerance: tolerance(y, in.Allocated.Resolution)}).corners()
@@ -160,12 +166,17 @@ func (g *Growth) followed(in *GrowthInput) (followedCurve, bool) {
 		}
 		ox, oy := usable(*other.s)
 		corners := (&fitter{x: ox, y: oy, tolerance: tolerance(oy, other.s.Resolution)}).corners()
-		apart := slices.IndexFunc(rises, func(i int) bool {
+		together := 0
+		for _, i := range rises {
 			from, to := x[i-1], x[min(i+1, len(x)-1)]
-			return !slices.ContainsFunc(corners, func(c int) bool { return ox[c] >= from && ox[c] <= to })
-		})
-		if apart < 0 {
-			return followedCurve{nameOr(other.s.Name, other.n), other.t.Grown}, true
+			if slices.ContainsFunc(corners, func(c int) bool { return ox[c] >= from && ox[c] <= to }) {
+				together++
+			}
+		}
+		if float64(together) >= mostly*float64(len(rises)) {
+			from, _ := slices.BinarySearch(ox, g.Allocated.First)
+			grown := max(other.t.Grown, oy[len(oy)-1]-oy[min(from, len(oy)-1)])
+			return followedCurve{nameOr(other.s.Name, other.n), grown}, true
 		}
 	}
 	return followedCurve{}, false

@@ -94,6 +94,7 @@ func TestJudgeCache(t *testing.T) {
 		{"two steps", GrowthInput{Allocated: flat(2), Reserved: values(904, 1160)}, Steady, Flat, "over 2 steps"},
 		{"late stairs", GrowthInput{Allocated: flat(8), Reserved: values(200, 200, 200, 250, 250, 300, 300, 350)}, CacheGrowth, Staircase, "rises by 143 MiB"},
 		{"peaks alone", GrowthInput{Allocated: flat(8), Peak: values(200, 200, 200, 250, 250, 300, 300, 350)}, CacheGrowth, Staircase, ""},
+		{"peaks alone, of a validation now and then", GrowthInput{Allocated: flat(9), Peak: values(200, 200, 200, 300, 200, 200, 300, 200, 200)}, Steady, Flat, "stays"},
 		{"reserved follows allocated", GrowthInput{Allocated: long(30, 100, 110, 120, 130, 140, 150), Reserved: long(30, 110, 121, 132, 143, 154, 165)}, Steady, Flat, "stays"},
 		{"a leak and its reserved", GrowthInput{Allocated: curve(30, func(i int) float64 { return 1e8 + 1e6*float64(i) }), Reserved: curve(30, func(i int) float64 { return 2e8 + 5e6*float64(i/5) })}, Leak, Monotonic, "977 KiB a step"},
 		{"reserved alone, stops", GrowthInput{Reserved: long(30, 110, 121, 132, 143, 154, 165)}, Steady, Flat, ""},

@@ -18,10 +18,15 @@ func (g *Growth) leaks() {
 		g.Why += fmt.Sprintf(", %s every %.4g %ss", sizeText(a.BytesPerStep*a.Period), a.Period, g.Unit)
 	}
 	if a.WarmUp >= fewest {
-		g.Why += fmt.Sprintf(" from %s %.6g on", g.Unit, a.First)
+		g.Why += a.since(g.Unit) + ": " + sizeText(a.Grown)
+	} else {
+		g.Why += fmt.Sprintf(": %s over %s", sizeText(a.Grown), a.over(g.Unit))
 	}
-	g.Why += fmt.Sprintf(": %s over %s, and still does at the end", sizeText(a.Grown), a.over(g.Unit))
+	g.Why += ", and still does at the end"
 }
+
+// since says where a trend begins: " since step 20".
+func (t *Trend) since(unit string) string { return fmt.Sprintf(" since %s %.6g", unit, t.First) }
 
 // per returns "a step", "an epoch" or "an iteration".
 func per(unit string) string {
@@ -43,9 +48,14 @@ func (t *Trend) over(unit string) string {
 	return fmt.Sprintf("%.4g %ss (%s)", t.Last-t.First, unit, count(t.Points, "value"))
 }
 
-// Interval prints Low and High: "95 %: 384 KiB to 390 KiB".
+// Interval prints Low and High: "95 %: 384 KiB to 390 KiB", or one of them when
+// both read the same.
 func (g *Growth) Interval() string {
-	return fmt.Sprintf("95 %%: %s to %s", sizeText(g.Low), sizeText(g.High))
+	low, high := sizeText(g.Low), sizeText(g.High)
+	if low == high {
+		return "95 %: " + low
+	}
+	return "95 %: " + low + " to " + high
 }
 
 func (g *Growth) slowing() {
@@ -103,6 +113,10 @@ func (g *Growth) staysLevel(in GrowthInput) {
 		r.name, verb, sizeText(r.bytes), sizeText(r.to), count(r.stairs, "stair"), until)
 }
 
+// restless is the part of its highest value that a curve without a trend may vary
+// by and be said to stay where it is.
+const restless = 0.05
+
 // stays says of a curve that it does not climb.
 func stays(t *Trend, name, unit string) string {
 	over := "over " + t.over(unit)
@@ -117,8 +131,12 @@ func stays(t *Trend, name, unit string) string {
 		return fmt.Sprintf("%s grows by %s %s, only %s in all", name, sizeText(t.BytesPerStep), per(unit), sizeText(t.Grown))
 	case t.Course == Climbing:
 		return fmt.Sprintf("%s grows by %s %s, less than 1 %% of its %s in 100,000 %ss", name, sizeText(t.BytesPerStep), per(unit), sizeText(t.End), unit)
+	case t.Shape == Periodic && t.Period == 0:
+		return fmt.Sprintf("%s rises from %s to %s %s and returns", name, sizeText(t.Lowest), sizeText(t.Highest), over)
 	case t.Shape == Periodic:
-		return fmt.Sprintf("%s goes up and down every %.4g %ss and returns, to %s at the end", name, t.Period, unit, sizeText(t.End))
+		return fmt.Sprintf("%s goes up and down between %s and %s every %.4g %ss", name, sizeText(t.Lowest), sizeText(t.Highest), t.Period, unit)
+	case t.Highest-t.Lowest > restless*t.Highest:
+		return fmt.Sprintf("%s goes up and down between %s and %s %s, without a trend", name, sizeText(t.Lowest), sizeText(t.Highest), over)
 	}
 	text := fmt.Sprintf("%s stays at %s %s", name, sizeText(t.End), over)
 	if t.WarmUp > 0 {
@@ -132,12 +150,15 @@ func (g *Growth) inputsRise(in GrowthInput, other followedCurve) {
 	grown := g.Allocated.Grown
 	g.staysLevel(in)
 	g.Shape = Staircase
-	g.Why = fmt.Sprintf("what tensors hold rises by no more than %s over %s, each time %s rises, which does by %s: inputs grow, and the cache follows the largest so far",
+	g.Why = fmt.Sprintf("what tensors hold rises by no more than %s over %s, when %s rises by %s: inputs grow, and the cache follows the largest so far",
 		sizeText(grown), g.Allocated.over(g.Unit), other.name, sizeText(other.grown))
 }
 
 func (g *Growth) reservedTooShort(t *Trend, name string) {
-	g.Why = fmt.Sprintf("%s of %s memory, too few for a trend", count(t.Points+t.WarmUp, g.Unit), name)
+	if !strings.Contains(name, "memory") {
+		name += " memory"
+	}
+	g.Why = fmt.Sprintf("%s of %s, too few for a trend", count(t.Points+t.WarmUp, g.Unit), name)
 	if t.Points == 0 {
 		g.Why = "no memory curve to go by"
 	}
@@ -145,7 +166,11 @@ func (g *Growth) reservedTooShort(t *Trend, name string) {
 }
 
 func (g *Growth) reservedGrows(t *Trend, name string) {
-	g.Why = fmt.Sprintf("%s grows by %s %s, which may be a leak or the cache of the allocator", name, sizeText(t.BytesPerStep), per(g.Unit))
+	other := "the cache of the allocator"
+	if g.ByPeak {
+		other = "inputs that grow"
+	}
+	g.Why = fmt.Sprintf("%s grows by %s %s, which may be a leak or %s", name, sizeText(t.BytesPerStep), per(g.Unit), other)
 	g.Need = "allocated bytes (torch.cuda.memory_allocated), which tell the two apart"
 }
 

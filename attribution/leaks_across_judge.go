@@ -125,9 +125,10 @@ func (a *across) leakWithin(sameMoment bool) {
 	g.Why = fmt.Sprintf("%s by %s; within %s it climbs by %s %s (%s)",
 		what, by, a.inFile, sizeText(inside.BytesPerStep), per(inside.Unit), inside.Interval())
 	if inside.Allocated.WarmUp >= fewest {
-		g.Why += fmt.Sprintf(" from %s %.6g on", inside.Unit, inside.Allocated.First)
+		g.Why += inside.Allocated.since(inside.Unit)
+	} else {
+		g.Why += " over " + inside.Allocated.over(inside.Unit)
 	}
-	g.Why += " over " + inside.Allocated.over(inside.Unit)
 	if n := len(a.files); n < fewest {
 		a.note(fmt.Sprintf("%d snapshots alone are a difference of %s, not a trend; that it is one rests on the history within %s",
 			n, units.Signed(a.files[n-1].end.requested-a.files[0].end.requested), a.inFile))

@@ -66,7 +66,7 @@ func CompareLeaks(before, after *LeakReport) LeakChange {
 type rate struct{ slope, factor float64 }
 
 // commonRates brings both slopes to one unit: their own, or training steps
-// where files are a known number of steps apart.
+// where the growth a step is known of files.
 func commonRates(before, after *LeakReport) (x, y rate, unit string, ok bool) {
 	a, b := before.Growth.Unit, after.Growth.Unit
 	if a == b && (a != "snapshot" || before.StepsPerSnapshot == after.StepsPerSnapshot) {
@@ -76,6 +76,8 @@ func commonRates(before, after *LeakReport) (x, y rate, unit string, ok bool) {
 		switch {
 		case r.Growth.Unit == "step":
 			return rate{r.Growth.BytesPerStep, 1}, true
+		case r.BytesPerStep != 0 && r.Growth.BytesPerStep != 0:
+			return rate{r.BytesPerStep, r.BytesPerStep / r.Growth.BytesPerStep}, true
 		case r.StepsPerSnapshot > 0:
 			return rate{r.BytesPerStep, 1 / float64(r.StepsPerSnapshot)}, true
 		}

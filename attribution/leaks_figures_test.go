@@ -30,6 +30,10 @@ func TestLeakThatStartsLate(t *testing.T) {
 	if r.BytesPerStep != 5000 || r.StepsPerSnapshot != 10 || !strings.Contains(r.Growth.Why, "over 4 snapshots") {
 		t.Errorf("%.0f bytes a training step, %d steps a snapshot: %s", r.BytesPerStep, r.StepsPerSnapshot, r.Growth.Why)
 	}
+	c := CompareLeaks(&r, &files[3].Report)
+	if len(c.Lines) != 1 || c.Lines[0].Before != 5000 || c.Before != 5000 || c.Outcome != LeakSame {
+		t.Errorf("files against one history: %v, %.0f, %+v; want the same, 5000 a step", c.Outcome, c.Before, c.Lines)
+	}
 	if e := files[3].Report.Epoch; e == nil || e.Steps != 10 || e.Bytes != 50000 {
 		t.Errorf("epoch %+v, want 10 steps with 50000 bytes", e)
 	}

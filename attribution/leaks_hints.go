@@ -243,7 +243,7 @@ func (p *growthPart) growingInputs() (Hint, bool) {
 	}
 	return Hint{
 		ID: "growing_inputs", Title: "Inputs grow",
-		Evidence: fmt.Sprintf("the peak within a %s climbs by %s a %s, what is left at its end does not", p.unit, sizeText(t.BytesPerStep), p.unit),
+		Evidence: fmt.Sprintf("the peak within %s climbs by %s %s, what is left at its end does not", per(p.unit), sizeText(t.BytesPerStep), per(p.unit)),
 		Do:       "Bound the length of inputs, or let the first steps see the longest ones, so that memory fails early or never.",
 	}, true
 }

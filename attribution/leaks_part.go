@@ -248,7 +248,7 @@ func (p *growthPart) notes() (list []string) {
 		list = append(list, "the history contradicts itself or the end of the file; take the curves with care")
 	}
 	if p.growth.Verdict == Leak && 2*slopes(p.suspects) < p.growth.BytesPerStep {
-		list = append(list, fmt.Sprintf("the lines below explain %s of the growth a %s; the rest is spread over many", sizeText(slopes(p.suspects)), p.unit))
+		list = append(list, fmt.Sprintf("the lines below explain %s of the growth %s; the rest is spread over many", sizeText(slopes(p.suspects)), per(p.unit)))
 	}
 	return list
 }

@@ -145,9 +145,10 @@ func (t *track) run() LogRun {
 	}
 	t.judge(&r)
 	r.Notes = t.notes
-	r.Outside = outsideMemory(t.curves)
+	var notes []string
+	r.Outside, notes = outsideMemory(t.curves)
+	r.Notes = append(r.Notes, notes...)
 	if r.Outside != nil {
-		r.Notes = append(r.Notes, r.Outside.notes...)
 		if joined := r.Outside.curves(); joined != nil {
 			t.curves = slices.DeleteFunc(t.curves, func(c LogCurve) bool { return c.Metric == r.Outside.usedMetric && !c.Judged })
 			t.curves = append(t.curves, joined...)
@@ -273,19 +274,29 @@ func (t *track) count(r *LogRun) {
 			if !t.includes(c.Source) {
 				continue
 			}
-			r.Retries = LogCounter{true, c.FirstRetries, c.Retries}
-			r.OOMs = LogCounter{true, c.FirstOOMs, c.OOMs}
+			r.Retries.join(c.FirstRetries, c.Retries)
+			r.OOMs.join(c.FirstOOMs, c.OOMs)
 		}
 		for _, f := range l.Failures {
 			if t.includes(f.Source) {
 				r.Failures = append(r.Failures, f)
-				r.Failed++
 			}
 		}
-		if left := l.Failed - len(l.Failures); left > 0 {
-			r.Failed += left
+		for _, f := range l.FailedOf {
+			if t.includes(f.Source) {
+				r.Failed += f.Count
+			}
 		}
 	}
+}
+
+// join takes a counter over, which several files of a run may print.
+func (c *LogCounter) join(first, last int64) {
+	if !c.Known {
+		*c = LogCounter{true, first, last}
+		return
+	}
+	c.First, c.Last = min(c.First, first), max(c.Last, last)
 }
 
 // includes reports whether what a log says of a source is about the track.

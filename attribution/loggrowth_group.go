@@ -19,11 +19,11 @@ type logGroup struct {
 
 // groupLogs finds out which files are of one run: those of one name but for what
 // follows its first point (run1.log, run1.smi.csv); else all, if each tells
-// something else; else each is a run of its own. Tables of GPUs that belong to
+// something else and none contradicts another; else each is a run of its own. Tables of GPUs that belong to
 // none of several runs are read with each of them.
 func groupLogs(logs []*trainlog.Log) []*logGroup {
 	groups := byStem(logs)
-	if len(groups) > 1 && len(groups) == len(logs) && allDiffer(logs) {
+	if len(groups) > 1 && len(groups) == len(logs) && allDiffer(logs) && !contradict(logs) {
 		return []*logGroup{{logs: logs}}
 	}
 	var out, tables []*logGroup
@@ -113,7 +113,7 @@ func (g *logGroup) tracks() []*track {
 			t.add(l, newLogCurve(s, l.Name))
 		}
 		if len(l.Series) == 0 {
-			g.failedTrack(&list, l)
+			g.failedTracks(&list, l)
 		}
 	}
 	for _, l := range g.logs {
@@ -150,11 +150,16 @@ func (g *logGroup) trackOf(list *[]*track, l *trainlog.Log, s *trainlog.Series) 
 			return t
 		}
 	}
+	t := g.newTrack(l, source)
+	*list = append(*list, t)
+	return t
+}
+
+func (g *logGroup) newTrack(l *trainlog.Log, source trainlog.Source) *track {
 	t := &track{Source: source, capacity: math.NaN()}
 	if g.named {
 		t.name = filepath.Base(l.Name)
 	}
-	*list = append(*list, t)
 	return t
 }
 
@@ -183,13 +188,17 @@ func (g *logGroup) devices(l *trainlog.Log) int {
 	return len(seen)
 }
 
-// failedTrack makes a track of a log without curves, which says only that
+// failedTracks makes tracks of a log without curves, which says only that
 // allocations failed.
-func (g *logGroup) failedTrack(list *[]*track, l *trainlog.Log) {
-	for _, f := range l.Failures {
-		t := &track{Source: g.sourceOf(l, f.Source), capacity: math.NaN(), logs: []*trainlog.Log{l}}
+func (g *logGroup) failedTracks(list *[]*track, l *trainlog.Log) {
+	for _, f := range l.FailedOf {
+		source := g.sourceOf(l, f.Source)
+		if g.leavesOut(source.Device) || slices.ContainsFunc(*list, func(t *track) bool { return t.includes(source) && slices.Contains(t.logs, l) }) {
+			continue
+		}
+		t := g.newTrack(l, source)
+		t.logs = []*trainlog.Log{l}
 		*list = append(*list, t)
-		return
 	}
 }
 

@@ -24,22 +24,25 @@ type OutsideMemory struct {
 	notes        []string
 }
 
-// outsideMemory compares what a GPU tool shows with what PyTorch holds. nil when
-// a curve is missing.
-func outsideMemory(curves []LogCurve) *OutsideMemory {
+// outsideMemory compares what a GPU tool shows with what PyTorch holds, and says
+// what that rests on. nil when a curve is missing, or when both are of different
+// times.
+func outsideMemory(curves []LogCurve) (o *OutsideMemory, notes []string) {
 	reserved := outsideCurve(curves, trainlog.Reserved, trainlog.PeakReserved)
 	used := outsideCurve(curves, trainlog.ProcessUsed, trainlog.DeviceUsed)
 	if reserved == nil || used == nil {
-		return nil
+		return nil, nil
 	}
-	o := &OutsideMemory{UpperBound: used.Metric == trainlog.DeviceUsed, Unit: trainlog.ByTime.String(), usedMetric: used.Metric}
-	if !o.join(used.Log, reserved.Log) {
+	o = &OutsideMemory{UpperBound: used.Metric == trainlog.DeviceUsed, Unit: trainlog.ByTime.String(), usedMetric: used.Metric}
+	if samples, held := timedPoints(used.Log), timedPoints(reserved.Log); len(samples) == 0 || len(held) < 2 {
 		o.compare(used, reserved)
+	} else if why := o.join(used.Log, reserved.Log); why != "" {
+		return nil, []string{why + ", so what is outside PyTorch is not known"}
 	}
 	if o.UpperBound {
 		o.notes = append(o.notes, "other processes on the GPU count as memory outside PyTorch, so it is an upper bound; nvidia-smi --query-compute-apps tells processes apart")
 	}
-	return o
+	return o, o.notes
 }
 
 // outsideCurve returns the longest curve of the first metric that has one, with
@@ -65,16 +68,13 @@ func outsideCurve(curves []LogCurve, metrics ...trainlog.Metric) (best *LogCurve
 }
 
 // join takes, for each sample of the GPU within the log's time, what was
-// reserved at that time: the last value printed before it.
-func (o *OutsideMemory) join(used, reserved *trainlog.Series) bool {
+// reserved at that time: the last value printed before it. Both have times. It
+// says why when that cannot be done.
+func (o *OutsideMemory) join(used, reserved *trainlog.Series) (why string) {
 	samples, held := timedPoints(used), timedPoints(reserved)
-	if len(samples) == 0 || len(held) < 2 {
-		return false
-	}
 	shift, sure, ok := clockShift(samples, held, used.Zoned == reserved.Zoned)
 	if !ok {
-		o.notes = append(o.notes, "the times of the GPU samples and of the log do not overlap, so only single values are compared")
-		return false
+		return "the times of the GPU samples and of the log do not overlap"
 	}
 	if shift != 0 {
 		o.notes = append(o.notes, fmt.Sprintf("the clock of the GPU samples is taken to be %s", zoneText(shift)))
@@ -106,13 +106,10 @@ func (o *OutsideMemory) join(used, reserved *trainlog.Series) bool {
 	}
 	n := len(o.series.Bytes)
 	if n == 0 {
-		o.notes = append(o.notes, "no GPU sample is within the time of the log, so only single values are compared")
-		return false
+		return "no GPU sample is within the time of the log"
 	}
 	if 2*below > n {
-		o.notes = append(o.notes, "the GPU shows less memory in use than PyTorch reserves: the samples are of another GPU or another time, so what is outside PyTorch is not known")
-		o.series = Series{}
-		return false
+		return "the GPU shows less memory in use than PyTorch reserves: the samples are of another GPU or another time"
 	}
 	o.series.Name, o.series.Resolution = trainlog.Outside.String(), used.Resolution()+reserved.Resolution()
 	o.Joined, o.Samples = true, n
@@ -120,7 +117,7 @@ func (o *OutsideMemory) join(used, reserved *trainlog.Series) bool {
 	o.Low, o.High = slices.Min(o.series.Bytes), slices.Max(o.series.Bytes)
 	o.Trend = Fit(o.series)
 	o.used.Name, o.used.Resolution = o.usedMetric.String(), used.Resolution()
-	return true
+	return ""
 }
 
 // stepAt is the step at a time after point i.

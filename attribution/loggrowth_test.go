@@ -284,3 +284,64 @@ func TestLogOfAGPU(t *testing.T) {
 		}
 	}
 }
+
+// Failures and counters belong to their ranks, however many there are.
+func TestLogFailuresOfRanks(t *testing.T) {
+	var b strings.Builder
+	for step := range 8 {
+		for rank := range 4 {
+			fmt.Fprintf(&b, "[rank%d]: step %d allocated 1.5 GiB\n", rank, step)
+		}
+	}
+	for k := range 40 {
+		fmt.Fprintf(&b, "[rank%d]: CUDA out of memory. Tried to allocate 20.00 MiB\n", min(k, 3))
+	}
+	r := LogGrowth([]*trainlog.Log{logText(t, "train.log", b.String())}, allGPUs)
+	for i, want := range []int{1, 1, 1, 37} {
+		if got := r.Runs[i]; got.Rank != i || got.Failed != want {
+			t.Errorf("rank %d: %d failures, want %d", got.Rank, got.Failed, want)
+		}
+	}
+	only := logText(t, "train.log", "[rank0]: CUDA out of memory. Tried to allocate 20.00 MiB\n[rank2]: CUDA out of memory. Tried to allocate 20.00 MiB\n")
+	if r := LogGrowth([]*trainlog.Log{only}, allGPUs); len(r.Runs) != 2 || r.Runs[1].Rank != 2 || r.Runs[1].Failed != 1 {
+		t.Errorf("%d runs of a log with failures only", len(r.Runs))
+	}
+	counters := func(name string, ooms int) *trainlog.Log {
+		return logText(t, name, fmt.Sprintf("{\"step\": 1, \"allocated_bytes.all.current\": 1024, \"num_ooms\": %d, \"num_alloc_retries\": 2}\n", ooms))
+	}
+	if r := onlyRun(t, counters("a.jsonl", 3), logText(t, "a.summary.txt", summaryOf(1))); r.OOMs != (LogCounter{true, 1, 3}) || r.Retries != (LogCounter{true, 1, 2}) {
+		t.Errorf("counters of two files: %+v, %+v", r.OOMs, r.Retries)
+	}
+}
+
+// summaryOf is a memory_summary() with a number of failures and retries.
+func summaryOf(n int) string {
+	return fmt.Sprintf("|===|\n| PyTorch CUDA memory summary, device ID 0 |\n|---|\n| CUDA OOMs: %d | cudaMalloc retries: %d |\n|===|\n"+
+		"| Metric | Cur Usage | Peak Usage | Tot Alloc | Tot Freed |\n|---|\n| Allocated memory | 1 KiB | 1 KiB | 1 KiB | 0 B |\n|===|\n", n, n)
+}
+
+// Files of different runs are not joined, and memory outside PyTorch is not worked
+// out of them, only because each is of another kind.
+func TestLogsOfDifferentRuns(t *testing.T) {
+	r := LogGrowth(readLogs(t, "leak.log", "cache.stats.jsonl"), allGPUs)
+	if len(r.Runs) != 2 || r.Verdict() != Leak || r.Runs[0].Name == "" {
+		t.Errorf("a leak and cache growth: %d runs, %v", len(r.Runs), r.Verdict())
+	}
+	printed, stats := stepLines(30, 1000, func(i int) float64 { return 10e9 + 1e8*float64(i) }, func(i int) float64 { return 20e9 + 1e8*float64(i) })
+	if r := onlyRun(t, logText(t, "train.log", printed), logText(t, "stats.jsonl", stats)); r.Growth.Verdict != Leak {
+		t.Errorf("two files of one run: %v", r.Growth.Verdict)
+	}
+	smi := func(from int64, mib int) *trainlog.Log {
+		text := "timestamp, index, memory.used [MiB]\n"
+		for i := range int64(30) {
+			text += fmt.Sprintf("%s, 0, %d MiB\n", stamp(from+i), mib)
+		}
+		return logText(t, "smi.csv", text)
+	}
+	for what, l := range map[string]*trainlog.Log{"of another week": smi(1.8e9-7*86400, 40000), "of another GPU": smi(1.8e9, 500)} {
+		r := onlyRun(t, logText(t, "stats.jsonl", stats), l)
+		if r.Outside != nil || !strings.Contains(strings.Join(r.Notes, " "), "what is outside PyTorch is not known") {
+			t.Errorf("samples %s: %+v outside, %q", what, r.Outside, r.Notes)
+		}
+	}
+}

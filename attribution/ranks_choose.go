@@ -44,9 +44,14 @@ func (p *rankPlan) findMoments() {
 	p.countRanks()
 }
 
+// countRanks counts the ranks of each moment; a file that leavesOut holds for is none.
 func (p *rankPlan) countRanks() {
 	ranks := make([]map[string]bool, len(p.moments))
+	leavesOut := p.leavesOut()
 	for _, f := range p.all {
+		if leavesOut(&f) {
+			continue
+		}
 		if ranks[f.moment] == nil {
 			ranks[f.moment] = map[string]bool{}
 		}
@@ -59,6 +64,13 @@ func (p *rankPlan) countRanks() {
 	for i := range p.moments {
 		p.moments[i].Ranks = len(ranks[i])
 	}
+}
+
+// leavesOut returns the rule for snapshots of folders that are no rank's: those
+// whose name tells no rank while others' names do.
+func (p *rankPlan) leavesOut() func(f *rankFile) bool {
+	named := slices.ContainsFunc(p.all, func(f rankFile) bool { return f.ID.known() })
+	return func(f *rankFile) bool { return named && !f.ID.known() && !f.Source.Named }
 }
 
 // momentsAreNodes makes machines of what seemed to be moments.
@@ -95,8 +107,9 @@ func (p *rankPlan) choose(at string) error {
 			}
 		}
 	}
+	leavesOut := p.leavesOut()
 	p.take(func(f rankFile) bool {
-		if named && !f.ID.known() && !f.Source.Named {
+		if leavesOut(&f) {
 			p.unnamed = append(p.unnamed, f.Source.Path)
 			return false
 		}
@@ -110,6 +123,9 @@ func (p *rankPlan) choose(at string) error {
 func (p *rankPlan) named(at string) (int, error) {
 	var parts []int
 	for i, m := range p.moments {
+		if m.Ranks == 0 {
+			continue
+		}
 		if strings.EqualFold(m.Name, at) {
 			return i, nil
 		}
@@ -123,9 +139,11 @@ func (p *rankPlan) named(at string) (int, error) {
 	if len(parts) > 1 {
 		return 0, fmt.Errorf("%q is part of %s: write one of these in full", at, p.momentNames(parts))
 	}
-	every := make([]int, len(p.moments))
-	for i := range every {
-		every[i] = i
+	var every []int
+	for i, m := range p.moments {
+		if m.Ranks > 0 {
+			every = append(every, i)
+		}
 	}
 	return 0, fmt.Errorf("%q: %w; there are %s", at, ErrNoRankMoment, p.momentNames(every))
 }

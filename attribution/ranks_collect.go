@@ -13,7 +13,8 @@ import (
 
 // collect gathers the rows of a plan in the order of ranks.
 func (r *rankReader) collect(p *rankPlan) RankSet {
-	set := RankSet{Skipped: r.skipped, Moments: p.moments, Notes: r.notes}
+	left := slices.DeleteFunc(slices.Clone(p.moments), func(m RankMoment) bool { return m.Ranks == 0 })
+	set := RankSet{Skipped: r.skipped, Moments: left, Notes: r.notes}
 	if p.chosen >= 0 {
 		set.Moment = p.moments[p.chosen].Name
 	}

@@ -201,3 +201,27 @@ func TestRankRanges(t *testing.T) {
 		}
 	}
 }
+
+// Of a folder in which a few names tell ranks those are compared, however many
+// others there are.
+func TestPlanOfFolderWithOthers(t *testing.T) {
+	for _, tt := range []struct{ name, files, at, want, fails string }{
+		{"another", "rank5 x1e9", "", "5=rank5 | *:1 x1e9:0", ""},
+		{"many others", "rank1_a alpha beta gamma delta", "", "1=rank1_a | *a:1 alpha:0 beta:0 delta:0 gamma:0", ""},
+		{"one of them by name", "rank1_a alpha", "alpha", "", "there are a"},
+	} {
+		var sources []RankSource
+		for path := range strings.FieldsSeq(tt.files) {
+			sources = append(sources, RankSource{Path: path})
+		}
+		p, err := planRanks(sources, planOptions{at: tt.at})
+		switch {
+		case tt.fails != "":
+			if err == nil || !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		case err != nil || planText(&p) != tt.want:
+			t.Errorf("%s: %v\n got %s\nwant %s", tt.name, err, planText(&p), tt.want)
+		}
+	}
+}

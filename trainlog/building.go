@@ -1,6 +1,7 @@
 package trainlog
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -293,6 +294,12 @@ func (r *reader) count(retries, ooms float64) {
 func (r *reader) numberRuns() {
 	for i := range r.log.Failures {
 		f := &r.log.Failures[i]
+		f.Run, _ = f.tracker.number(f.Run)
+		f.tracker = nil
+	}
+	slices.SortStableFunc(r.log.Failures, func(a, b Failure) int { return cmp.Compare(a.Line, b.Line) })
+	for i := range r.log.FailedOf {
+		f := &r.log.FailedOf[i]
 		f.Run, _ = f.tracker.number(f.Run)
 		f.tracker = nil
 	}

@@ -2,6 +2,7 @@ package trainlog
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -44,14 +45,33 @@ func (r *reader) failure(line string) bool {
 	if cached := amountBefore(message, " is reserved by PyTorch but unallocated"); math.IsNaN(f.Reserved) {
 		f.Reserved = f.Allocated + cached
 	}
-	if len(r.log.Failures) < MaxFailures {
-		f.tracker, t.used = t, true
-		r.log.Failures = append(r.log.Failures, f)
-	}
+	f.tracker = t
+	r.keepFailure(f)
 	if !math.IsNaN(f.Total) {
 		r.total(f.Source, &figure{value: f.Total, unit: Unit{Text: "bytes"}})
 	}
 	return true
+}
+
+// keepFailure counts a failure and keeps it, in place of the one before if its
+// source has many: the first and the last tell most.
+func (r *reader) keepFailure(f Failure) {
+	i := slices.IndexFunc(r.log.FailedOf, func(c FailedCount) bool { return c.Source == f.Source && c.tracker == f.tracker })
+	if i < 0 {
+		if len(r.log.FailedOf) >= MaxSeries {
+			return
+		}
+		i = len(r.log.FailedOf)
+		r.log.FailedOf = append(r.log.FailedOf, FailedCount{Source: f.Source, tracker: f.tracker})
+	}
+	f.tracker.used = true
+	c := &r.log.FailedOf[i]
+	if c.Count++; c.Count > MaxFailures {
+		r.log.Failures[c.last] = f
+		return
+	}
+	c.last = len(r.log.Failures)
+	r.log.Failures = append(r.log.Failures, f)
 }
 
 // amountAfter reads an amount such as "20.00 MiB" behind words; NaN when it is not there.

@@ -183,3 +183,39 @@ func TestNotesAreBounded(t *testing.T) {
 		t.Errorf("%d notes, as %q", len(l.Notes), l.Notes[0])
 	}
 }
+
+// Each source has its own failures, of which the first and the last are kept.
+func TestManyFailures(t *testing.T) {
+	var b strings.Builder
+	for k := range 40 {
+		for rank := range 3 {
+			if k < 2 || rank == 1 {
+				fmt.Fprintf(&b, "[rank%d]: CUDA out of memory. Tried to allocate %d.00 MiB\n", rank, k+1)
+			}
+		}
+	}
+	l := readText(t, b.String())
+	counts := map[int]int{}
+	for _, c := range l.FailedOf {
+		counts[c.Rank] = c.Count
+	}
+	if l.Failed != 44 || counts[0] != 2 || counts[1] != 40 || counts[2] != 2 {
+		t.Errorf("%d failures, %v", l.Failed, counts)
+	}
+	last, kept := map[int]Failure{}, map[int]int{}
+	for _, f := range l.Failures {
+		last[f.Rank] = f
+		kept[f.Rank]++
+	}
+	if kept[0] != 2 || kept[1] != MaxFailures || last[1].Asked != 40<<20 || last[1].Line != l.Lines || last[2].Asked != 2<<20 {
+		t.Errorf("kept %v, the last %+v", kept, last)
+	}
+}
+
+// The figure of a JSON member is its value, whatever its name holds.
+func TestNumbersInNames(t *testing.T) {
+	l := readText(t, "{\"step\": 1, \"gpu 80GB memory allocated_gb\": 1.5}\n{\"step\": 2, \"gpu 80GB memory allocated_gb\": 2.5}\n")
+	if len(l.Series) != 1 || l.Series[0].First().Bytes != 1.5*(1<<30) || l.Series[0].Last().Bytes != 2.5*(1<<30) {
+		t.Errorf("%s", describe(l))
+	}
+}

@@ -25,8 +25,9 @@ type Log struct {
 	Series []*Series // in the order in which they began
 
 	Unreadable Unreadable
-	Failures   []Failure // allocations that failed, at most MaxFailures of them
-	Failed     int       // how many did
+	Failures   []Failure     // allocations that failed: in order of lines; of a source with more than MaxFailures the first and the last
+	Failed     int           // how many did
+	FailedOf   []FailedCount // of each source, at most MaxSeries of them
 	Counters   []Counters
 	Totals     []Total
 	Notes      []string // what was assumed or left out, a sentence each
@@ -37,7 +38,7 @@ type Log struct {
 const (
 	MaxSeries   = 512
 	MaxExamples = 3
-	MaxFailures = 16
+	MaxFailures = 16 // of one source
 	maxNotes    = 16
 	maxLine     = 1 << 16 // bytes of a line that are looked at
 )
@@ -85,6 +86,15 @@ type Failure struct {
 	Source
 
 	tracker *tracker // whose runs it is of, while the log is read
+}
+
+// A FailedCount is how many allocations of a source failed.
+type FailedCount struct {
+	Source
+	Count int
+
+	tracker *tracker
+	last    int // index of its last failure that is kept
 }
 
 // Counters are numbers that only grow: how often the allocator freed its cache
@@ -163,7 +173,7 @@ func readFile(f *input.File, o Options) (*Log, error) {
 	if head := string(f.Head); isDocument(head) {
 		err = r.document(f)
 	} else {
-		r.labelled = areLabelled(head)
+		r.labels = labelsOf(head)
 		err = r.read(f, f)
 	}
 	log := r.finish()
@@ -185,19 +195,38 @@ func (u Unreadable) because() string {
 	return fmt.Sprintf(" (%d could not be read, as line %d: %s)", u.Count, e.Line, e.Why)
 }
 
-// areLabelled reports whether each line of the start of a file begins with a task
-// number, as srun --label writes them.
-func areLabelled(head string) bool {
-	lines, labelled := 0, 0
+// A lineLabel is what the number is that each line of a file begins with, as in
+// "12: ".
+type lineLabel uint8
+
+const (
+	noLabel   lineLabel = iota
+	taskLabel           // srun --label puts the number of the task before each line
+	stepLabel           // the program counts
+)
+
+// labelsOf tells from the start of a file what its lines begin with. Tasks print
+// more than once, and not one after the other.
+func labelsOf(head string) lineLabel {
+	const counted = 8 // numbers that only rise are no chance
+	lines, labelled, last, rise := 0, 0, Unknown, true
 	for line := range strings.Lines(head) {
 		line = strings.TrimRight(line, "\r\n")
 		if line == "" {
 			continue
 		}
 		lines++
-		if _, rank := taskNumber(line); rank != Unknown {
+		if _, n := taskNumber(line); n != Unknown {
 			labelled++
+			rise = rise && n > last
+			last = n
 		}
 	}
-	return labelled >= 3 && labelled >= lines-1 // head may end within a line
+	switch {
+	case labelled < 3 || labelled < lines-1: // head may end within a line
+		return noLabel
+	case rise && labelled >= counted:
+		return stepLabel
+	}
+	return taskLabel
 }

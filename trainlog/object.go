@@ -3,6 +3,7 @@ package trainlog
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -157,6 +158,9 @@ func index(m member, otherwise int) int {
 	return otherwise
 }
 
+// spaces takes the marks out of a name that would end it.
+var spaces = strings.NewReplacer(",", " ", "|", " ", ".", " ")
+
 // memberFigures finds the amounts of memory in an object.
 func (r *reader) memberFigures(list []member) (figures []figure, stats bool) {
 	for _, m := range list {
@@ -170,8 +174,10 @@ func (r *reader) memberFigures(list []member) (figures []figure, stats bool) {
 		if _, _, _, whole, ok := leadingAmount(m.text); m.isText && !(ok && whole) {
 			continue
 		}
-		if found, _ := r.scan.figures(strings.NewReplacer(",", " ", "|", " ", ".", " ").Replace(m.name) + ": " + m.text); len(found) > 0 {
-			f := found[0]
+		name := spaces.Replace(m.name) + ": "
+		found, _ := r.scan.figures(name + m.text)
+		if i := slices.IndexFunc(found, func(f figure) bool { return f.start >= len(name) }); i >= 0 { // not of a name such as "80GB card"
+			f := found[i]
 			f.spelling = m.name
 			if f.unit.Text == "bytes" && f.unit.Power == 0 && !m.isCount {
 				continue

@@ -15,6 +15,7 @@ type figure struct {
 	program  *program // whose spelling it is, when that decides the unit
 	spelling string
 	device   int
+	start    int     // where in the line the number is
 	sampled  bool    // it is from a table of GPUs
 	grain    float64 // bytes that a figure may be off by, beyond its digits
 }
@@ -106,7 +107,7 @@ func (s *scanner) add(i int, l label, spelling string, unit Unit, hasUnit bool) 
 	if l.metric == Outside && !l.others && (s.program == nil || s.program.name != axolotl) {
 		return
 	}
-	f := figure{metric: l.metric, total: l.kind == totalSize, value: t.value, digits: t.digits, spelling: spelling, device: Unknown}
+	f := figure{metric: l.metric, total: l.kind == totalSize, value: t.value, digits: t.digits, spelling: spelling, device: Unknown, start: t.start}
 	switch {
 	case hasUnit:
 		f.unit = unit

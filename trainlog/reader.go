@@ -17,8 +17,9 @@ type reader struct {
 	table    *table
 	summary  *summary
 	gpuTable gpuTable
-	memoryAt int  // which field of an Ultralytics row is the memory, 0 for none
-	labelled bool // by srun: each line begins with a task number
+	memoryAt int // which field of an Ultralytics row is the memory, 0 for none
+	labels   lineLabel
+	label    int // of the line, Unknown for none
 
 	trackers map[Source]*tracker // without run and device
 	moved    *tracker            // by the last step that was printed
@@ -156,8 +157,12 @@ func (r *reader) text(line string) {
 
 // unwrapped reads a line that what ran the program has put nothing around any more.
 func (r *reader) unwrapped(line string) {
-	if r.labelled {
-		line, r.now.Rank = taskNumber(line)
+	r.label = Unknown
+	if r.labels != noLabel {
+		line, r.label = taskNumber(line)
+	}
+	if r.labels == taskLabel {
+		r.now.Rank = r.label
 	}
 	line = strings.TrimLeft(line, " \t")
 	if text, ok := rankedLine(line); ok {
@@ -191,6 +196,9 @@ func (r *reader) printed(line string) {
 		r.now.at, r.now.zoned = timeOf(line)
 	}
 	here := placeOf(line, r.scan.tokens)
+	if r.labels == stepLabel && r.label != Unknown && math.IsNaN(here.step) {
+		here.step = float64(r.label)
+	}
 	r.move(here, len(figures) > 0)
 	if len(figures) > 0 {
 		r.forms[PrintedLines] = true

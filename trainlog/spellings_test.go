@@ -101,6 +101,10 @@ var spellings = []struct{ name, lines, want string }{
 	{"plain bar", " 33%|███▎      | 3099/9297 [7:04:32<12:19:18,  7.16s/it, gpu_mem=3.5GiB]", "used 3.5 GiB 1024 stated, step 3099"},
 	{"srun --label", "0: step 1 allocated 1.0 GiB\n1: step 1 allocated 2.0 GiB\n0: step 2 allocated 1.5 GiB\n1: step 2 allocated 2.5 GiB",
 		"allocated rank 0 1–1.5 GiB 1024 stated, step 1–2; allocated rank 1 2–2.5 GiB 1024 stated, step 1–2"},
+	{"numbers that count", "0: allocated 1.0 GiB\n10: allocated 1.1 GiB\n20: allocated 1.2 GiB\n30: allocated 1.3 GiB\n40: allocated 1.4 GiB\n50: allocated 1.5 GiB\n60: allocated 1.6 GiB\n70: allocated 1.7 GiB",
+		"allocated 1–1.7 GiB 1024 stated, step 0–70"},
+	{"a line of each task", "0: peak memory 1.0 GiB\n1: peak memory 2.0 GiB\n3: peak memory 3.0 GiB\n2: peak memory 2.5 GiB",
+		"peak_used rank 0 1 GiB 1024 stated, line 0; peak_used rank 1 2 GiB 1024 stated, line 0; peak_used rank 3 3 GiB 1024 stated, line 0; peak_used rank 2 2.5 GiB 1024 stated, line 0"},
 	{"torchrun --tee", "[default0]:step 1 allocated 1.0 GiB\n[default1]:step 1 allocated 2.0 GiB", "allocated rank 0 1 GiB 1024 stated, step 1; allocated rank 1 2 GiB 1024 stated, step 1"},
 	{"Kubernetes", `{"log":"step 1 allocated 1.0 GiB\n","stream":"stdout","time":"2026-01-02T03:04:05.5Z"}` + "\n" + `{"log":"step 2 allocated 1.5 GiB\n","stream":"stdout","time":"2026-01-02T03:04:06.5Z"}`,
 		"allocated 1–1.5 GiB 1024 stated, step 1–2"},
@@ -157,7 +161,7 @@ func readText(t *testing.T, lines string) *Log {
 	if isDocument(lines) {
 		err = r.document(strings.NewReader(lines))
 	} else {
-		r.labelled = areLabelled(lines)
+		r.labels = labelsOf(lines)
 		err = r.read(strings.NewReader(lines), nowhereToGo{})
 	}
 	if err != nil {

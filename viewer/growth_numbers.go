@@ -97,9 +97,21 @@ func levelNumber(c *GrowthCurve, unit string) number {
 	pts := points(&c.Series)
 	first, last := pts[0], pts[len(pts)-1]
 	return number{
-		Name: sentenceCase(curveText(c.Series.Name)) + " at end", Text: bytesText(last.bytes), Exact: units.Exact(wholeBytes(last.bytes)), Raw: wholeBytes(last.bytes),
+		Name: sentenceCase(curveText(c.Series.Name)) + atLast(unit), Text: bytesText(last.bytes), Exact: units.Exact(wholeBytes(last.bytes)), Raw: wholeBytes(last.bytes),
 		Sub: units.Signed(wholeBytes(last.bytes-first.bytes)) + " since " + atStep(first.step, unit),
 	}
+}
+
+// atLast says where a curve ends: within a step of a history, that is not where the
+// file ends.
+func atLast(unit string) string {
+	switch unit {
+	case "step", "iteration", "epoch":
+		return " at last " + unit
+	case "snapshot":
+		return " in last " + unit
+	}
+	return " at end"
 }
 
 // courseText says where a curve is heading.

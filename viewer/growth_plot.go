@@ -139,6 +139,9 @@ func (s *GrowthSection) comparable() []*GrowthCurve {
 // nil when it has no trend.
 func (s *GrowthSection) deciding() *GrowthCurve {
 	for _, k := range lineClasses {
+		if s.Growth.ByPeak && k.class != "peak" {
+			continue
+		}
 		c := firstNamed(s.comparable(), k.names)
 		if c != nil && c.Judged && c.Trend.Points > 1 {
 			return c

@@ -164,7 +164,10 @@ func newSeriesRow(c *GrowthCurve, unit string, html *texts) seriesRow {
 	if c.Unit != "" && c.Unit != unit {
 		row.Slope += " " + per(c.Unit)
 	}
-	row.Interval, row.Shape, row.Course = rangeText(t.Low, t.High), t.Shape.String(), t.Course.String()
+	row.Shape, row.Course = t.Shape.String(), t.Course.String()
+	if row.Slope != "none" || t.Low <= 0 && t.High >= 0 { // else it is that of the rise before
+		row.Interval = rangeText(t.Low, t.High)
+	}
 	if t.Period > 0 {
 		own := unit
 		if c.Unit != "" {

@@ -188,6 +188,22 @@ func TestNearAxis(t *testing.T) {
 	}
 }
 
+// The headline is about the curve that decided: the peak, where it climbs below
+// reserved memory that does not.
+func TestDecidingCurve(t *testing.T) {
+	level := overSteps("reserved", 30, 1, func(int) float64 { return 300 << 20 })
+	peak := overSteps("peak", 30, 1, func(i int) float64 { return float64(100+i) * (1 << 20) })
+	s := judged("", "step", level, peak)
+	s.Growth = attribution.Judge(attribution.GrowthInput{Reserved: level, Peak: peak})
+	if d := s.deciding(); d == nil || d.Series.Name != "peak" {
+		t.Errorf("%s, but the headline is about %+v", s.Growth.Why, d)
+	}
+	s.Growth = attribution.Judge(attribution.GrowthInput{Reserved: level})
+	if d := s.deciding(); d == nil || d.Series.Name != "reserved" {
+		t.Errorf("%s, but the headline is about %+v", s.Growth.Why, d)
+	}
+}
+
 // A comparison of snapshots with steps is drawn over steps.
 func TestLeakChangeUnits(t *testing.T) {
 	before := attribution.LeakReport{StepsPerSnapshot: 50, BytesPerStep: 100, Curves: []attribution.Series{overSteps("requested", 6, 1, func(i int) float64 { return float64(i) * 5000 })}}

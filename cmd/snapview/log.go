@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/snapview/snapview/attribution"
 	"github.com/snapview/snapview/internal/input"
@@ -92,7 +93,14 @@ type logAnswer struct {
 func (u *ui) readLogs(names []string, o *options) (*logAnswer, error) {
 	a := &logAnswer{}
 	var first error
+	read := map[string]bool{}
 	for _, name := range names {
+		if path := filepath.Clean(name); read[path] {
+			u.note(name, "given twice; it counts once")
+			continue
+		} else {
+			read[path] = true
+		}
 		l, err := u.readLog(name, o)
 		switch {
 		case err == nil:

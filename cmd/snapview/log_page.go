@@ -30,7 +30,7 @@ func logPage(a *logAnswer) viewer.GrowthPage {
 	}
 	p.Notes = append(p.Notes, a.partial...)
 	for i := range a.Runs {
-		p.Sections = append(p.Sections, logSection(&a.Runs[i], len(a.logs) > 1))
+		p.Sections = append(p.Sections, logSection(&a.Runs[i], a.runName(&a.Runs[i]), len(a.logs) > 1))
 	}
 	return p
 }
@@ -43,8 +43,8 @@ func logsName(a *logAnswer) string {
 	return plural(len(a.logs), "log")
 }
 
-func logSection(r *attribution.LogRun, several bool) viewer.GrowthSection {
-	s := viewer.GrowthSection{Heading: sectionHeading(r), Growth: r.Growth, Room: r.Room, Warnings: r.Warnings, Notes: r.Notes}
+func logSection(r *attribution.LogRun, name string, several bool) viewer.GrowthSection {
+	s := viewer.GrowthSection{Heading: strings.ToUpper(name[:1]) + name[1:], Growth: r.Growth, Room: r.Room, Warnings: r.Warnings, Notes: r.Notes}
 	for i := range r.Curves {
 		c := &r.Curves[i]
 		drawn := viewer.GrowthCurve{Series: c.Series, Trend: c.Trend, Judged: c.Judged, Unit: c.Unit, Points: c.Points}
@@ -66,10 +66,4 @@ func logSection(r *attribution.LogRun, several bool) viewer.GrowthSection {
 		}
 	}
 	return s
-}
-
-// sectionHeading is the name of a run at the start of a sentence.
-func sectionHeading(r *attribution.LogRun) string {
-	name := runName(r)
-	return strings.ToUpper(name[:1]) + name[1:]
 }

@@ -79,7 +79,7 @@ func (s logSummary) text(u *ui, o *options) string {
 	}
 	lines := []string{fmt.Sprintf("%s: training log (%s)", units.Safe(l.Name), strings.Join(forms, " and "))}
 	if len(s.Runs) > 1 {
-		lines = append(lines, u.summaryLines("run", []string{fmt.Sprintf("%s, the gravest of %d", runName(r), len(s.Runs))})...)
+		lines = append(lines, u.summaryLines("run", []string{fmt.Sprintf("%s, the gravest of %d", s.runName(r), len(s.Runs))})...)
 	}
 	lines = append(lines, u.summaryLines("verdict", words(shapedVerdict(&r.Growth)+": "+r.Growth.Why))...)
 	for _, c := range shownCurves(r, o) {

@@ -25,13 +25,17 @@ func (u *ui) logText(a *logAnswer, o *options) string {
 	if len(a.Runs) > 1 {
 		u.writeRuns(&b, a, o)
 	}
-	u.writeRun(&b, a.Worst(), len(a.Runs) > 1, o)
+	name := ""
+	if len(a.Runs) > 1 {
+		name = a.runName(a.Worst())
+	}
+	u.writeRun(&b, a.Worst(), name, o)
 	u.writeReadings(&b, a)
 	return b.String()
 }
 
 // runName tells a run from the others.
-func runName(r *attribution.LogRun) string {
+func (a *logAnswer) runName(r *attribution.LogRun) string {
 	var parts []string
 	add := func(text string, ok bool) {
 		if ok {
@@ -43,8 +47,14 @@ func runName(r *attribution.LogRun) string {
 	add("device "+strconv.Itoa(r.Device), r.Device != trainlog.Unknown)
 	add("process "+r.Process, r.Process != "")
 	add("restart "+strconv.Itoa(r.Restart), r.Restart > 0)
-	if len(parts) == 0 {
+	switch {
+	case len(parts) > 0:
+	case len(a.Runs) == 1:
 		return "the run"
+	case slices.ContainsFunc(a.Runs, func(x attribution.LogRun) bool { return x.Restart > 0 }):
+		return "first start"
+	default:
+		return "lines without a rank"
 	}
 	return units.Safe(strings.Join(parts, ", "))
 }
@@ -67,7 +77,7 @@ func (u *ui) writeRuns(b *strings.Builder, a *logAnswer, o *options) {
 	shown := o.rows.limit(len(a.Runs))
 	for i := range a.Runs[:shown] {
 		r := &a.Runs[i]
-		cells := []string{runName(r), verdictText(r.Growth.Verdict), "", "", "", ""}
+		cells := []string{a.runName(r), verdictText(r.Growth.Verdict), "", "", "", ""}
 		for j := len(r.Curves) - 1; j >= 0; j-- {
 			c := &r.Curves[j]
 			if !c.Judged {
@@ -100,16 +110,15 @@ func shapedVerdict(g *attribution.Growth) string {
 	return verdictText(g.Verdict) + ", " + g.Shape.String()
 }
 
-// writeRun is the answer for a run.
-func (u *ui) writeRun(b *strings.Builder, r *attribution.LogRun, named bool, o *options) {
+// writeRun is the answer for a run, with its name when there are others.
+func (u *ui) writeRun(b *strings.Builder, r *attribution.LogRun, name string, o *options) {
 	g := &r.Growth
 	style := bold
 	if g.Verdict == attribution.Leak {
 		style = alarm
 	}
-	name := ""
-	if named {
-		name = u.style(bold, runName(r)) + ": "
+	if name != "" {
+		name = u.style(bold, name) + ": "
 	}
 	u.paragraph(b, "", name+u.style(style, shapedVerdict(g))+": "+g.Why)
 	if g.Need != "" {

@@ -129,10 +129,14 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return named(args)
 }
 
-// named refuses an empty name, which an unset shell variable leaves.
+// named refuses an empty name, which an unset shell variable leaves, and standard
+// input twice.
 func named(args []string) error {
 	if slices.Contains(args, "") {
 		return usagef("a file name is empty; name a file, or - for standard input")
+	}
+	if at := slices.Index(args, "-"); at >= 0 && slices.Contains(args[at+1:], "-") {
+		return usagef("-: standard input can be read only once; save it to a file and name that")
 	}
 	return nil
 }
