@@ -50,6 +50,14 @@ func readHF(f *fields) (Model, error) {
 	}
 	m := read(h)
 	m.Style = HFStyle
+	if m.decodes() {
+		if m.Head = h.head(LMHead); m.Head == ClassHead {
+			m.Labels = h.labels()
+		}
+	}
+	named, ok := h.values["architectures"]
+	m.assumedHead = !ok || named.kind() == "nothing"
+	m.stored = storedTypes[h.word("dtype", h.word("torch_dtype", ""))]
 	if m.Name == "" {
 		m.Name = h.kind
 	}
@@ -58,6 +66,9 @@ func readHF(f *fields) (Model, error) {
 	}
 	return m, h.err
 }
+
+// storedTypes are types of weights by the names that PyTorch has for them.
+var storedTypes = map[string]DType{"bfloat16": B16, "float16": F16, "float32": F32}
 
 // need reads a number that must be there.
 func (h *hfFile) need(key string) int64 {

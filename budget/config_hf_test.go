@@ -3,6 +3,7 @@ package budget
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,44 @@ func TestHFCounts(t *testing.T) {
 		}
 		if got := c.Model.ParamCount(); got != x.want {
 			t.Errorf("%s: %d parameters, transformers has %d: %+d", x.name, got, x.want, got-x.want)
+		}
+	}
+}
+
+// TestHeads: what follows the last block comes from the class that the file names,
+// and what is assumed without one is said.
+func TestHeads(t *testing.T) {
+	const llama = `"model_type":"llama","num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,"intermediate_size":14336,"vocab_size":128256`
+	const bert = `"model_type":"bert","num_hidden_layers":12,"hidden_size":768,"num_attention_heads":12`
+	for _, x := range []struct {
+		file string
+		want int64
+		head Head
+		note string
+	}{
+		{`{` + llama + `,"architectures":["LlamaForCausalLM"]}`, 8_030_261_248, LMHead, ""},
+		{`{` + llama + `,"architectures":["LlamaForSequenceClassification"],"num_labels":1}`, 7_504_928_768, ClassHead, ""},
+		{`{` + llama + `,"architectures":["LlamaModel"]}`, 7_504_924_672, NoHead, ""},
+		{`{` + llama + `}`, 8_030_261_248, LMHead, "names no class (architectures): an output layer over the vocabulary is assumed"},
+		{`{` + llama + `,"architectures":["LlamaForCausalLM"],"torch_dtype":"bfloat16"}`, 8_030_261_248, LMHead, "weights are stored in bf16; this is a training in fp32"},
+		{`{` + bert + `}`, 109_482_240, NoHead, "no head is assumed"},
+		{`{` + bert + `,"architectures":["BertForSequenceClassification"],"num_labels":3}`, 109_484_547, ClassHead, ""},
+	} {
+		c, err := ParseConfig("config.json", []byte(x.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Batch, c.Seq, c.KeepLogits = 1, 16, true
+		l, err := Estimate(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Params != x.want || l.Config.Model.Head != x.head {
+			t.Errorf("%s: %d parameters, head %s; want %d, %s", x.file, l.Params, l.Config.Model.Head, x.want, x.head)
+		}
+		notes := strings.Join(slices.DeleteFunc(l.Notes, func(s string) bool { return !strings.Contains(s, "config.json") }), "\n")
+		if x.note == "" && notes != "" || !strings.Contains(notes, x.note) {
+			t.Errorf("%s: notes %q, want %q", x.file, notes, x.note)
 		}
 	}
 }

@@ -34,6 +34,8 @@ func Estimate(c Config) (Ledger, error) {
 		l.Total, l.Whole = undivided.PerGPU, undivided.Totals
 	}
 	l.overhead(card)
+	l.assumed()
+	l.heldLogits(card)
 	l.advise()
 	l.notIncluded()
 	return l, nil

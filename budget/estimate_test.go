@@ -301,6 +301,29 @@ func TestMeasuredHeld(t *testing.T) {
 	}
 }
 
+// TestHeldLogits: a loop that holds the output has the logits beside all else, at
+// the end of the step too, and a note says what that takes.
+func TestHeldLogits(t *testing.T) {
+	set := map[string]string{"layers": "2", "hidden": "256", "heads": "4", "vocab": "50257", "batch": "8", "seq": "512"}
+	const logits = 8 * 512 * 50257 * 4
+	for _, style := range []string{"plain", "transformers"} {
+		let, held := mustEstimate(t, changed(set, "style", style)), mustEstimate(t, changed(set, "style", style, "keep_logits", "true"))
+		for _, s := range []Step{BackwardStep, OptimizerStep} {
+			if more := held.peakOf(s) - let.peakOf(s); more < logits*99/100 || more > logits*101/100 {
+				t.Errorf("%s: %d more in the %s, the logits have %d", style, more, s, logits)
+			}
+		}
+		if !strings.Contains(strings.Join(let.Notes, " "), "takes 786 MiB more (keep_logits)") || strings.Contains(strings.Join(held.Notes, " "), "keep_logits") {
+			t.Errorf("%s: notes %q and %q", style, let.Notes, held.Notes)
+		}
+	}
+	// In 16 bits an fp32 copy is the larger part.
+	set["precision"] = "bf16"
+	if a, b := mustEstimate(t, set), mustEstimate(t, changed(set, "fp32_logits", "true")); b.line("logits in fp32").Bytes != logits || a.line("logits in fp32").Bytes != 0 || b.PerGPU <= a.PerGPU {
+		t.Errorf("with fp32_logits a peak of %d, without %d", b.PerGPU, a.PerGPU)
+	}
+}
+
 // TestDistributed has steps that were measured on one of two H200, peaks of
 // forward, backward and optimizer step.
 func TestDistributed(t *testing.T) {

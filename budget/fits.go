@@ -15,6 +15,10 @@ type CardFit struct {
 // Fits reports whether the card has that much.
 func (f CardFit) Fits() bool { return f.Needs <= f.Card.Bytes }
 
+// Narrow reports whether it fits with less to spare than what PyTorch reserves may
+// be off by: of 168 measured steps one in 17 reserved over 5 % more than estimated.
+func (f CardFit) Narrow() bool { return f.Fits() && (f.Card.Bytes-f.Needs)*20 < f.Needs }
+
 // Cards says on which cards the step fits: on the one of the configuration, or
 // else on the usual ones.
 func (l *Ledger) Cards() (list []CardFit) {

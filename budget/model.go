@@ -107,6 +107,9 @@ type Model struct {
 	Head            Head
 	Labels          int64
 
+	assumedHead bool  // the config.json names no class
+	stored      DType // of the weights by the config.json; "" when it does not say
+
 	Image    int64 // pixels a side
 	Patch    int64 // pixels a side
 	Channels int64

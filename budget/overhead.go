@@ -31,6 +31,32 @@ func (l *Ledger) overhead(card Card) {
 	}
 }
 
+// assumed notes what a config.json leaves open, or says otherwise.
+func (l *Ledger) assumed() {
+	m := &l.Config.Model
+	if m.assumedHead {
+		l.Notes = append(l.Notes, "the config.json names no class (architectures): "+headWords[m.Head]+" is assumed; head says otherwise")
+	}
+	if l.Config.Precision == FP32 && (m.stored == B16 || m.stored == F16) {
+		l.Notes = append(l.Notes, "the config.json says that weights are stored in "+string(m.stored)+"; this is a training in fp32, as nothing else is given (precision)")
+	}
+}
+
+// headWords say what a head is.
+var headWords = map[Head]string{LMHead: "an output layer over the vocabulary", MLMHead: "a head for masked words", ClassHead: "a classifier", NoHead: "no head"}
+
+// heldLogits notes what a training loop adds that holds the logits, as most do.
+func (l *Ledger) heldLogits(card Card) {
+	c := l.Config
+	if c.KeepLogits || !l.Simulated {
+		return
+	}
+	c.KeepLogits = true
+	if more := estimateOn(c, card).PerGPU - l.PerGPU; more*100 > l.PerGPU {
+		l.Notes = append(l.Notes, "a loop that holds the output of the model during a step, as out = model(...) or logits = model(...) does, takes "+units.Bytes(more)+" more (keep_logits)")
+	}
+}
+
 // advise notes what a cheap change would take off the peak.
 func (l *Ledger) advise() {
 	share := func(n int64) bool { return n*10 > l.PerGPU }

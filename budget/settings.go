@@ -253,6 +253,7 @@ func (c *Config) assign(s Setting, value string) error {
 		c.Model = c.Model.withArch()
 	case "head": // a model for masked words has no pooler
 		c.Model.Pooler = c.Model.Pooler && c.Model.Head != MLMHead
+		c.Model.assumedHead = false
 	}
 	return nil
 }

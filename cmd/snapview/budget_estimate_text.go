@@ -17,7 +17,7 @@ func (u *ui) estimateText(l *budget.Ledger, rows rowsFlag) string {
 	u.factLines(&b, "training", afterCommas(trainingText(&l.Config))...)
 	if l.Simulated {
 		u.factLines(&b, "symbols", afterCommas(l.Symbols())...)
-		u.factLines(&b, "reserved", words(units.Bytes(l.Reserved)+" is what PyTorch's caching allocator will hold under its default settings")...)
+		u.factLines(&b, "reserved", words("about "+units.Bytes(l.Reserved)+" is what PyTorch's caching allocator will hold under its default settings")...)
 	}
 	if l.Total != l.PerGPU {
 		u.factLines(&b, "undivided", words(bothUnits(l.Total)+" for the whole model and this batch on one GPU")...)
@@ -77,6 +77,14 @@ func modelText(l *budget.Ledger) string {
 		name = units.Safe(m.Name)
 	}
 	text := name + ", " + units.Count(l.Params) + " parameters"
+	switch m.Head {
+	case budget.MLMHead:
+		text += ", head for masked words"
+	case budget.ClassHead:
+		text += ", classifier of " + units.Count(m.Labels) + " classes"
+	case budget.NoHead:
+		text += ", no head"
+	}
 	if l.Trained != l.Params {
 		text += ", " + units.Count(l.Trained) + " trained on this GPU"
 	}
@@ -87,7 +95,7 @@ func trainingText(c *budget.Config) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if c.Batch > 0 && c.Model.Arch == budget.ViT {
-		add("%d images", c.Batch)
+		add("%s", plural(int(c.Batch), "image"))
 	} else if c.Batch > 0 {
 		add("%d × %d tokens", c.Batch, c.Seq)
 	}
@@ -197,6 +205,9 @@ func (u *ui) cardTable(l *budget.Ledger) string {
 	t.header("card", "memory", "needs", "fits")
 	for _, c := range l.Cards() {
 		text := "yes, " + units.Bytes(c.Card.Bytes-c.Needs) + " left"
+		if c.Narrow() {
+			text = "narrowly" + strings.TrimPrefix(text, "yes")
+		}
 		if !c.Fits() {
 			text = u.style(alarm, "no") + ", " + units.Bytes(c.Needs-c.Card.Bytes) + " short"
 		}
