@@ -40,9 +40,10 @@ const (
 	Settled                // rose, and stopped
 	Slowing                // rises, but less and less
 	Climbing               // rises as much at the end as before
+	Restless               // goes up and down too much to tell whether it rises
 )
 
-var courseNames = [...]string{"too short", "level", "falling", "settled", "slowing", "climbing"}
+var courseNames = [...]string{"too short", "level", "falling", "settled", "slowing", "climbing", "restless"}
 
 func (c Course) String() string { return courseNames[c] }
 
@@ -51,6 +52,10 @@ type Series struct {
 	Name  string    // "allocated" or "requested", "reserved", "peak", …
 	Steps []float64 // ascending; steps, snapshots or seconds
 	Bytes []float64 // as many
+
+	// Values is how many values the points stand for when a curve was reduced; at
+	// most the number of points otherwise.
+	Values int
 
 	// Resolution is how far a value may be from the true one: half the last
 	// printed digit, in bytes. 0: exact.

@@ -15,9 +15,9 @@ const fewest = 4
 // state. It takes O(n log n) time; a series of more than some hundred points is
 // thinned to medians of equal stretches.
 func Fit(s Series) Trend {
-	x, y := usable(s)
-	given := len(x)
-	x, y = thin(x, y, mostPairs)
+	allX, allY := usable(s)
+	given := len(allX)
+	x, y := thin(allX, allY, mostPairs)
 	if len(x) == 0 {
 		return Trend{}
 	}
@@ -32,9 +32,25 @@ func Fit(s Series) Trend {
 	f.before = &fitter{x: x[:skip+1], y: y[:skip+1], tolerance: f.tolerance}
 	f.x, f.y = x[skip:], y[skip:]
 	t := f.fit()
-	t.WarmUp = skip * given / len(x)
-	t.Points = given - t.WarmUp
+	if from := skip * given / len(x); len(x) < given {
+		t.unthin(allX[from:], allY[from:], !f.drops())
+	}
+	values := max(given, s.Values)
+	t.WarmUp = skip * values / len(x)
+	t.Points = values - t.WarmUp
 	return t
+}
+
+// unthin makes the ends of a trend those of all points that were used, and of a
+// curve that does not fall also by how much it grew: medians of stretches lie half
+// a stretch within.
+func (t *Trend) unthin(x, y []float64, rising bool) {
+	n := len(x)
+	t.Start -= t.BytesPerStep * (t.First - x[0])
+	t.First, t.Last = x[0], x[n-1]
+	if rising {
+		t.Grown, t.End = y[n-1]-y[0], medianOf(y[n-min(n, 3):])
+	}
 }
 
 // usable returns the finite points in order of their steps.
@@ -84,7 +100,7 @@ func (f *fitter) warmUp() int {
 	}
 	near := max(f.tolerance, 5*noise, height)
 	low, high := slices.Min(y), slices.Max(y)
-	returns := fallen(y) > (high-low)/2 // waves: levels come back, and a line says little
+	returns := max(fallen(y), crest(f.y)) > (high-low)/2 // waves: levels come back, and a line says little
 	skip := 0
 	for skip < from && math.Abs(f.y[skip]-base-s*(f.x[skip]-x[0])) > near && !(returns && f.y[skip] >= low && f.y[skip] <= high) {
 		skip++
@@ -174,6 +190,21 @@ func fallen(y []float64) (deepest float64) {
 		deepest = max(deepest, high-v)
 	}
 	return deepest
+}
+
+// crest is the highest wave: by how much the curve rose and fell again.
+func crest(y []float64) (highest float64) {
+	low, high, rise := y[0], y[0], 0.0
+	for _, v := range y {
+		highest = max(highest, min(rise, high-v))
+		switch {
+		case v > high:
+			high, rise = v, v-low
+		case v < low:
+			low, high, rise = v, v, 0
+		}
+	}
+	return highest
 }
 
 // rising judges a curve that does not fall.
@@ -338,87 +369,4 @@ func (f *fitter) warmUpPace() float64 {
 		}
 	}
 	return max(0, w.rise()/(w.x[n-1]-w.x[0]))
-}
-
-// surer widens a 95 % interval to one of 99.9 %: many curves are judged, and noise
-// that happens to rise must not pass for a leak.
-const surer = (3.29 / 1.96) * (3.29 / 1.96)
-
-// wavy judges a curve that goes up and down.
-func (f *fitter) wavy(t *Trend) {
-	n := len(f.x)
-	depend := dependence(f.x, f.y, t.BytesPerStep)
-	wide, sure := senSlopeOf(f.x, f.y, depend), senSlopeOf(f.x, f.y, depend*surer)
-	t.Low, t.High = wide.low, wide.high
-	t.Rises = len((&fitter{x: f.x, y: f.floor(), tolerance: f.tolerance}).corners())
-	third := max(1, n/3)
-	apart := slices.Min(f.y[n-third:]) > medianOf(f.y[:third])+f.tolerance
-	switch {
-	case n < fewest && f.exact && f.y[n-1] <= f.y[0]+f.tolerance:
-		t.Course = Level // nothing stayed above the start
-		return
-	case n < fewest:
-		t.Course = TooShort
-		return
-	case !t.uncertain() && sure.low > 0 && apart && (t.BytesPerStep*(t.Last-t.First) > 2*t.Noise):
-		t.Shape = Monotonic
-		t.Course = f.halves()
-		return
-	case t.High < 0 && slices.Max(f.y[n-third:])+f.tolerance < medianOf(f.y[:third]):
-		t.Course = Falling
-		return
-	}
-	t.Course = Level
-	if wave := quantile(0.95, f.y) - quantile(0.05, f.y); wave > max(f.tolerance, 0.01*t.End) {
-		t.Period = f.period()
-		if t.Period > 0 || f.returns() {
-			t.Shape = Periodic
-		}
-	}
-}
-
-// returns reports whether the curve is one wave: it rises most of the time and is
-// down again at the end.
-func (f *fitter) returns() bool {
-	n := len(f.y)
-	low, high := slices.Min(f.y), slices.Max(f.y)
-	near := low + 0.1*(high-low)
-	return f.y[0] <= near && f.y[n-1] <= near && len(f.corners()) > n/2
-}
-
-// period returns the steps after which the curve repeats itself: the shortest
-// shift with an autocorrelation near the highest one, after one without. 0 when
-// there is none, or less than two periods were seen.
-func (f *fitter) period() float64 {
-	n := len(f.y)
-	mean := 0.0
-	for _, v := range f.y {
-		mean += v / float64(n)
-	}
-	best, correlations := 0.0, make([]float64, n/2+1)
-	apart := false // past the likeness of neighbours, which any slow curve has
-	for lag := 1; lag <= n/2; lag++ {
-		var sum, left, right float64
-		for i := 0; i+lag < n; i++ {
-			a, b := f.y[i]-mean, f.y[i+lag]-mean
-			sum, left, right = sum+a*b, left+a*a, right+b*b
-		}
-		likeness := 0.0
-		if left > 0 && right > 0 {
-			likeness = sum / math.Sqrt(left*right)
-		}
-		if apart = apart || likeness < 0.5; apart && lag >= f.shortest {
-			correlations[lag] = likeness
-			best = max(best, likeness)
-		}
-	}
-	if best < 0.7 {
-		return 0
-	}
-	for lag := f.shortest; lag <= n/2; lag++ {
-		if correlations[lag] > best-0.05 {
-			return float64(lag) * (f.x[n-1] - f.x[0]) / float64(n-1)
-		}
-	}
-	return 0
 }

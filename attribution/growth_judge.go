@@ -11,6 +11,9 @@ const (
 	// climbing curve is no leak: less than 1 % in 100,000 steps.
 	negligible = 1e-7
 
+	// negligibleSoFar is how much of what is held such a rate may have added up to.
+	negligibleSoFar = 0.01
+
 	// negligibleInAll is the same for all of a run that was seen.
 	negligibleInAll = 0.002
 
@@ -46,6 +49,8 @@ func Judge(in GrowthInput) Growth {
 		g.tooShort()
 	case a.Course == Slowing:
 		g.slowing()
+	case a.Course == Restless:
+		g.restless()
 	case a.Course == Climbing && !g.isNegligible():
 		if other, ok := g.followed(&in); ok {
 			g.inputsRise(in, other)
@@ -64,7 +69,7 @@ func (g *Growth) isNegligible() bool {
 	a := &g.Allocated
 	switch g.Unit {
 	case "step", "iteration":
-		return a.BytesPerStep < negligible*a.End
+		return a.BytesPerStep < negligible*a.End && a.Grown < negligibleSoFar*a.End
 	}
 	return a.Grown < negligibleInAll*a.End
 }

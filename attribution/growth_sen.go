@@ -65,7 +65,11 @@ func dependence(x, y []float64, slope float64) float64 {
 			lagged += rest[i] * rest[i-1]
 		}
 	}
-	rho := min(max(lagged/all, 0), 0.95)
+	rho, n := lagged/all, float64(len(x))
+	if n >= 2*fewest {
+		rho = (rho + 2/n) / (1 - 4/n) // what is lost, on average, to the line
+	}
+	rho = min(max(rho, 0), 0.95)
 	if math.IsNaN(rho) {
 		return 1 // every point on the line, or numbers too large to multiply
 	}

@@ -64,6 +64,13 @@ func (g *Growth) slowing() {
 	g.Need = fmt.Sprintf("record at least %.0f %ss more: a cache that fills stops, a leak does not", math.Ceil(a.Last-a.First), g.Unit)
 }
 
+func (g *Growth) restless() {
+	a := &g.Allocated
+	g.Why = fmt.Sprintf("what tensors hold goes up and down between %s and %s, and is higher at the end: over %s that may be chance",
+		sizeText(a.Lowest), sizeText(a.Highest), a.over(g.Unit))
+	g.Need = fmt.Sprintf("a longer run, %.0f %ss or more, or figures of the same moment of each %s", 2*math.Ceil(a.Last-a.First+1), g.Unit, g.Unit)
+}
+
 func (g *Growth) tooShort() {
 	a := &g.Allocated
 	switch n := a.Points + a.WarmUp; {

@@ -109,7 +109,7 @@ func gravity(v GrowthVerdict) int {
 func newLogCurve(s *trainlog.Series, file string) LogCurve {
 	low, high := s.Extremes()
 	c := LogCurve{
-		Series: Series{Name: s.Metric.String(), Resolution: s.Resolution()},
+		Series: Series{Name: s.Metric.String(), Resolution: s.Resolution(), Values: s.Len()},
 		Metric: s.Metric, Unit: s.StepBy.String(), File: file, Values: s.Count, Points: s.Len(),
 		First: s.First().Bytes, Last: s.Last().Bytes, Low: low.Bytes, High: high.Bytes, Log: s,
 	}
