@@ -219,3 +219,18 @@ func TestNumbersInNames(t *testing.T) {
 		t.Errorf("%s", describe(l))
 	}
 }
+
+// Zero bytes are holes in a log and no part of its lines.
+func TestHoles(t *testing.T) {
+	hole := strings.Repeat("\x00", 5000)
+	for _, text := range []string{
+		hole + "step 1 allocated 1.0 GiB\nstep 2 allocated 2.0 GiB\n",
+		"step 1 allocated 1.0 GiB\n" + hole + "\nstep 2 allocated 2.0 GiB\n" + hole,
+		hole + "{\"step\": 1, \"allocated_bytes.all.current\": 1073741824}\n" + hole + "{\"step\": 2, \"allocated_bytes.all.current\": 2147483648}\n",
+	} {
+		l, err := Read(strings.NewReader(text), Options{Name: "x"})
+		if err != nil || len(l.Series) != 1 || l.Series[0].Count != 2 || l.Series[0].StepBy != ByStep || l.Unreadable.Count != 0 {
+			t.Errorf("%.10q…: %v, %+v", text, err, l)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func (r *reader) segments(line []byte) {
 		} else {
 			line = nil
 		}
-		if segment = bytes.TrimRight(dropEscapes(segment), " \t\x00"); len(segment) > 0 && r.isInteresting(segment) {
+		if segment = bytes.TrimLeft(bytes.TrimRight(dropEscapes(segment), " \t\x00"), "\x00"); len(segment) > 0 && r.isInteresting(segment) {
 			r.text(string(segment))
 		}
 	}

@@ -70,6 +70,11 @@ var heads = []struct {
 	{"JSON, cut", `{"a": "b`, JSON},
 	{"error message", `{"message": "Not Found"}`, JSON},
 
+	{"log with a hole", strings.Repeat("step 1 allocated 1.0 GiB\n", 9) + strings.Repeat("\x00", 4096) + "step 2 allocated 1.0 GiB\n", TrainingLog},
+	{"log cut to nothing while written", strings.Repeat("\x00", 4096) + "step 2 allocated 1.0 GiB\n", TrainingLog},
+	{"UTF-16 without a mark", "s\x00t\x00e\x00p\x00 \x00a\x00l\x00l\x00o\x00c\x001\x00\n\x00", Unknown},
+	{"words between zeros", strings.Repeat("alloc 1\x00\x00\x00\x02\x00\x00\x00", 9), Unknown},
+
 	{"nvidia-smi", "timestamp, index, memory.used [MiB], memory.total [MiB], utilization.gpu [%]\n2026/11/29", SMICSV},
 	{"nvidia-smi without header", "2026/11/29 21:35:59.991, 0, 9211 MiB, 143771 MiB, 91 %\n", SMICSV},
 	{"nvidia-smi without header or time", "0, 9211 MiB, 143771 MiB, 91 %\n", SMICSV},

@@ -6,21 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// isText reports whether head reads as text: no zero byte, and hardly any byte
-// that text does not have. Progress bars and colours bring some.
+// isText reports whether head reads as text: hardly any byte that text does not
+// have. Progress bars and colours bring some. So do zero bytes, which a machine
+// that lost power leaves in a log, and where a log begins that was cut to nothing
+// while a program still wrote it.
 func isText(head []byte) bool {
-	odd := 0
+	odd, all := 0, 0
 	for i := 0; i < len(head); {
+		if head[i] == 0 {
+			if i == 0 || head[i-1] != 0 { // many in a row are one hole
+				odd++
+			}
+			i++
+			continue
+		}
 		r, n := utf8.DecodeRune(head[i:])
-		switch {
-		case r == 0:
-			return false
-		case r == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax, r < ' ' && !bytes.ContainsRune([]byte("\t\n\v\f\r\b\a\x1b"), r):
+		if r == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax || r < ' ' && !bytes.ContainsRune([]byte("\t\n\v\f\r\b\a\x1b"), r) {
 			odd++
 		}
 		i += n
+		all += n
 	}
-	return odd*20 <= len(head) // Latin-1 text has a few bytes that are not UTF-8
+	return odd*20 <= all // Latin-1 text has a few bytes that are not UTF-8
 }
 
 var (
@@ -39,7 +46,7 @@ var (
 // byText tells kinds of text apart. The order matters: a page may show a log, and
 // a program may print one.
 func byText(head []byte) Kind {
-	text := bytes.TrimLeft(head, " \t\r\n")
+	text := bytes.TrimLeft(head, "\x00 \t\r\n")
 	start := text[:min(len(text), 4<<10)]
 	switch {
 	case bytes.HasPrefix(text, []byte("version https://git-lfs.github.com/spec/")):
