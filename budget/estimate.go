@@ -203,38 +203,43 @@ func (l *Ledger) roundingLine() {
 // mostTerms is how many products a formula spells out.
 const mostTerms = 6
 
-// formula is the size of a line in symbols and in figures.
+// A lineTerm is tensors of one shape in a line.
+type lineTerm struct {
+	*label
+	held
+}
+
+// formula is the most of a line in symbols and in figures.
 func (p *program) formula(s *lineState, l *Ledger) (symbols, figures string) {
-	var terms []*label
-	var sum, elements int64
-	for _, i := range s.labels {
-		if x := &p.labels[i]; x.most.bytes > 0 {
-			terms = append(terms, x)
-			sum += x.most.bytes
-			elements += x.most.count * x.shape.elements()
+	p.keepParts(s)
+	var terms []lineTerm
+	var elements int64
+	for i, x := range s.parts {
+		if x.bytes > 0 {
+			terms = append(terms, lineTerm{&p.labels[s.labels[i]], x})
+			elements += x.count * terms[len(terms)-1].shape.elements()
 		}
 	}
-	slices.SortStableFunc(terms, func(a, b *label) int { return cmp.Compare(b.most.bytes, a.most.bytes) })
-	if sum != s.most.bytes { // never all at once
-		terms = terms[:1]
-		if terms[0].most.bytes != s.most.bytes {
-			return "several at once", units.Count(s.most.count) + " tensors"
-		}
-	} else if each, n := " × "+perElement(terms[0].dtype), p.c.shards(); len(terms) > 1 && elements == l.Trained {
+	slices.SortStableFunc(terms, func(a, b lineTerm) int { return cmp.Compare(b.bytes, a.bytes) })
+	each, n := " × "+perElement(terms[0].dtype), p.c.shards()
+	mixed := slices.ContainsFunc(terms, func(x lineTerm) bool { return x.dtype != terms[0].dtype })
+	switch {
+	case mixed || len(terms) == 1:
+	case elements == l.Trained:
 		return "P" + each, units.Count(l.Trained) + each
-	} else if len(terms) > 1 && n > 1 && elements >= l.Trained/n && elements <= l.Trained/n+int64(len(p.order)) {
+	case n > 1 && elements >= l.Trained/n && elements <= l.Trained/n+int64(len(p.order)):
 		return "P/N" + each, units.Count(elements) + each
-	} else if len(terms) > mostTerms {
-		return "elements × " + perElement(terms[0].dtype), units.Count(elements) + " × " + perElement(terms[0].dtype)
+	case len(terms) > mostTerms:
+		return "elements" + each, units.Count(elements) + each
 	}
 	return join(terms, shape.symbols), join(terms, shape.figures)
 }
 
 // join adds the terms up, with the common count and size of an element outside.
-func join(terms []*label, product func(shape) string) string {
+func join(terms []lineTerm, product func(shape) string) string {
 	same := true
 	for _, x := range terms {
-		same = same && x.most.count == terms[0].most.count && x.dtype == terms[0].dtype
+		same = same && x.count == terms[0].count && x.dtype == terms[0].dtype
 	}
 	times := func(n int64) string {
 		if n == 1 {
@@ -246,7 +251,7 @@ func join(terms []*label, product func(shape) string) string {
 	for _, x := range terms {
 		word := product(x.shape)
 		if !same {
-			word = times(x.most.count) + word + " × " + perElement(x.dtype)
+			word = times(x.count) + word + " × " + perElement(x.dtype)
 		}
 		words = append(words, word)
 	}
@@ -257,13 +262,13 @@ func join(terms []*label, product func(shape) string) string {
 	if len(words) > 1 {
 		sum = "(" + sum + ")"
 	}
-	return times(terms[0].most.count) + sum + " × " + perElement(terms[0].dtype)
+	return times(terms[0].count) + sum + " × " + perElement(terms[0].dtype)
 }
 
 // perElement is the size of an element.
 func perElement(d DType) string {
 	if d == NF4 {
-		return "4.127 bit"
+		return "(1/2 + 1/64 + 1/4096) B"
 	}
 	return strconv.FormatInt(d.bytesOf(1), 10) + " B"
 }

@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -387,6 +391,13 @@ func checkLedger(t rapid.TB, l *Ledger) {
 		if x.AtPeak < 0 || x.AtPeak > x.Bytes || x.Bytes <= 0 || x.Count <= 0 || x.Formula == "" || x.Numbers == "" || len(x.Steps) == 0 {
 			t.Fatalf("line %+v", x)
 		}
+		whole := 0.0
+		if strings.Contains(x.Numbers, "1/4096") {
+			whole = float64(5 * x.Count) // the scales of NF4 are whole for 64 and 16384 weights
+		}
+		if n := worked(x.Numbers); math.Abs(n-float64(x.Bytes)) > whole || math.IsNaN(n) {
+			t.Fatalf("%s: %s is %.0f, not %d", x.Name, x.Numbers, n, x.Bytes)
+		}
 	}
 	for _, c := range Classes() {
 		if totals[c] != l.Totals[c] || l.Totals[c] > l.Full[c] {
@@ -404,6 +415,40 @@ func checkLedger(t rapid.TB, l *Ledger) {
 	if l.Simulated && l.Reserved < l.PerGPU {
 		t.Fatalf("reserved %d of a peak of %d", l.Reserved, l.PerGPU)
 	}
+}
+
+// worked is what the figures of a line come to, as a person would work them out:
+// sums of products, with parentheses, in bytes.
+func worked(figures string) float64 {
+	r := strings.NewReplacer(" ", "", ",", "", "B", "", "·", "*", "×", "*", "−", "-")
+	e, err := parser.ParseExpr(r.Replace(figures))
+	if err != nil {
+		return math.NaN()
+	}
+	return valueOf(e)
+}
+
+func valueOf(e ast.Expr) float64 {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return valueOf(e.X)
+	case *ast.BasicLit:
+		v, _ := strconv.ParseFloat(e.Value, 64)
+		return v
+	case *ast.BinaryExpr:
+		a, b := valueOf(e.X), valueOf(e.Y)
+		switch e.Op {
+		case token.ADD:
+			return a + b
+		case token.SUB:
+			return a - b
+		case token.MUL:
+			return a * b
+		case token.QUO:
+			return a / b
+		}
+	}
+	return math.NaN()
 }
 
 func TestWithoutSizes(t *testing.T) {

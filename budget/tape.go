@@ -45,7 +45,6 @@ type label struct {
 	shape    shape
 	dtype    DType
 	line     int32
-	most     held // the most that was live at once
 }
 
 // A lineState is a line of the ledger: the labels of one class and name.
@@ -56,7 +55,9 @@ type lineState struct {
 	labels   []int32
 	live     held
 	most     held
-	steps    uint8 // set of parts in which it was live
+	parts    []held // of most, by label
+	fresh    bool   // parts have not been copied yet
+	steps    uint8  // set of parts in which it was live
 }
 
 type lineKey struct {
@@ -164,21 +165,35 @@ func (t *tape) allocAs(l int32, bytes int64) *buffer {
 	return b
 }
 
-// count books a buffer in or out.
+// count books a buffer in or out, unless it takes nothing.
 func (t *tape) count(b *buffer, sign int64) {
+	if b.bytes == 0 {
+		return
+	}
 	h, l := &t.live[b.label], &t.labels[b.label]
+	if sign < 0 {
+		t.keepParts(&t.lines[l.line])
+	}
 	h.bytes += sign * b.bytes
 	h.count += sign
-	if h.bytes > l.most.bytes {
-		l.most = *h
-	}
 	line := &t.lines[l.line]
 	line.live.bytes += sign * b.bytes
 	line.live.count += sign
 	if line.live.bytes > line.most.bytes {
-		line.most = line.live
+		line.most, line.fresh = line.live, true
 	}
 	line.steps |= t.step.bit()
+}
+
+// keepParts copies of what the most of a line consists, when that is about to end.
+func (t *tape) keepParts(line *lineState) {
+	if !line.fresh {
+		return
+	}
+	line.fresh, line.parts = false, line.parts[:0]
+	for _, l := range line.labels {
+		line.parts = append(line.parts, t.live[l])
+	}
 }
 
 // mark notes a new highest point of the part that runs.
@@ -244,11 +259,8 @@ func (t *tape) enter(s Step) {
 // forget starts the record of peaks and of lines anew, with what is live.
 func (t *tape) forget() {
 	t.peaks = map[Step]*peak{}
-	for i := range t.labels {
-		t.labels[i].most = t.live[i]
-	}
 	for i := range t.lines {
-		t.lines[i].most, t.lines[i].steps = t.lines[i].live, 0
+		t.lines[i].most, t.lines[i].steps, t.lines[i].fresh = t.lines[i].live, 0, true
 	}
 }
 

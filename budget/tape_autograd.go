@@ -216,9 +216,9 @@ func (t *tape) arrive(e edge, g *buffer) {
 	}
 }
 
-// leafNode is the end of a parameter's gradient (AccumulateGrad). It accumulates the gradient of a parameter (AccumulateGrad). It runs
-// before anything else that is ready. The first gradient is taken over when
-// nobody else holds it, a later one is added.
+// leafNode is the end of a parameter's gradient (AccumulateGrad). It runs before
+// anything else that is ready. The first gradient is taken over when nobody else
+// holds it, a later one is added.
 func (t *tape) leafNode(l *leaf) *gradNode {
 	n := &gradNode{name: "accumulate", sequence: math.MaxInt64}
 	n.back = func(g []*buffer) []*buffer {
@@ -228,13 +228,23 @@ func (t *tape) leafNode(l *leaf) *gradNode {
 		case l.grad != nil:
 		case g[0].refs == 1:
 			l.grad = g[0].hold()
-			t.relabel(l.grad, l.label)
+			t.relabel(l.grad, t.gradLabel(l, l.grad.bytes))
 		default:
-			l.grad = t.allocAs(l.label, g[0].bytes)
+			l.grad = t.allocAs(t.gradLabel(l, g[0].bytes), g[0].bytes)
 		}
 		return nil
 	}
 	return n
+}
+
+// gradLabel is the label of a gradient, which comes in the type of its weights
+// where it is kept in another.
+func (t *tape) gradLabel(l *leaf, bytes int64) int32 {
+	own := &t.labels[l.label]
+	if bytes == own.dtype.bytesOf(own.shape.elements()) {
+		return l.label
+	}
+	return t.name(own.class, own.category, own.name, own.shape, l.dtype.active())
 }
 
 // nodeQueue is a heap whose first is the node that was recorded last.
