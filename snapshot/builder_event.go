@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/snapview/snapview/internal/hugepage"
 	"github.com/snapview/snapview/internal/value"
 )
 
@@ -154,6 +155,7 @@ func (b *builder) growEvents() {
 	// Not slices.Grow, which writes zeros to all of the new room: for a long
 	// history that is as slow as reading it.
 	grown := make([]Event, n, n+int(more))
+	hugepage.Advise(grown)
 	copy(grown, b.events)
 	b.events = grown
 }

@@ -1,15 +1,22 @@
 package value
 
+import "github.com/snapview/snapview/internal/hugepage"
+
 // Pages is a growing array that never moves what it holds: no copy while it
-// grows, and no memory beyond its last page. The zero value is empty.
+// grows, and no memory beyond its last page. T has no pointers. The zero value is
+// empty.
 type Pages[T any] struct {
 	pages [][]T
 	last  []T
+	spare []T // whole pages that are not yet in use
 }
 
 const (
 	pageBits = 15
 	pageSize = 1 << pageBits
+	// pagesAtOnce are made together from the third page on, so that huge pages
+	// may be behind them. What is not written to takes no memory.
+	pagesAtOnce = 32
 )
 
 // Len returns the number of elements.
@@ -42,9 +49,21 @@ func (p *Pages[T]) grow() {
 		p.last = bigger
 		p.pages[0] = bigger[:cap(bigger)]
 	default:
-		p.last = make([]T, 0, pageSize)
+		if len(p.spare) == 0 {
+			p.spare = p.morePages(n)
+		}
+		p.last, p.spare = p.spare[:0:pageSize], p.spare[pageSize:]
 		p.pages = append(p.pages, p.last[:pageSize])
 	}
+}
+
+func (p *Pages[T]) morePages(have int) []T {
+	if have < 2 {
+		return make([]T, pageSize)
+	}
+	pages := make([]T, pagesAtOnce*pageSize)
+	hugepage.Advise(pages[:0])
+	return pages
 }
 
 // At returns a pointer to element i, which must be below Len.
