@@ -48,6 +48,7 @@ type builder struct {
 	frames map[frameKey]FrameID
 	stacks map[uint64]StackID // by hash of the frames
 	events []Event            // of all devices, in file order
+	room   []Event            // where they lie, and what is left for more
 	layout eventLayout        // of the event before
 
 	streams map[uint64]uint16

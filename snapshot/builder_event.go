@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/snapview/snapview/internal/hugepage"
+	"github.com/snapview/snapview/internal/prefault"
 	"github.com/snapview/snapview/internal/value"
 )
 
@@ -135,9 +135,24 @@ func (b *builder) eventLabel(l *eventLayout, items []value.Value) (LabelID, erro
 	return b.label(k)
 }
 
-// growEvents makes room for as many events as the rest of the file will hold at
-// the rate of late, so that the longest column is not copied again and again.
+// eventStep is how many events get room at a time, while the memory for as many
+// after them is prepared.
+const eventStep = 1 << 16
+
+// growEvents makes room for more events.
 func (b *builder) growEvents() {
+	n := len(b.events)
+	if n == len(b.room) {
+		b.moveEvents()
+	}
+	end := min(n+eventStep, len(b.room))
+	b.events = b.room[:n:end]
+	prefault.Soon(b.room[end:min(end+eventStep, len(b.room))])
+}
+
+// moveEvents takes room for as many events as the rest of the file will hold at
+// the rate of late, so that the longest column is not copied again and again.
+func (b *builder) moveEvents() {
 	const (
 		first  = 1 << 10 // events to begin with
 		least  = 16      // bytes of the file that an event takes at least
@@ -154,10 +169,8 @@ func (b *builder) growEvents() {
 	}
 	// Not slices.Grow, which writes zeros to all of the new room: for a long
 	// history that is as slow as reading it.
-	grown := make([]Event, n, n+int(more))
-	hugepage.Advise(grown)
-	copy(grown, b.events)
-	b.events = grown
+	b.room = make([]Event, n+int(more))
+	copy(b.room, b.events)
 }
 
 func (b *builder) action(v value.Value) (Action, error) {

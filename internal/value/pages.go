@@ -1,22 +1,20 @@
 package value
 
-import "github.com/snapview/snapview/internal/hugepage"
+import "github.com/snapview/snapview/internal/prefault"
 
 // Pages is a growing array that never moves what it holds: no copy while it
-// grows, and no memory beyond its last page. T has no pointers. The zero value is
-// empty.
+// grows, and little memory beyond its last page. The zero value is empty.
 type Pages[T any] struct {
 	pages [][]T
 	last  []T
-	spare []T // whole pages that are not yet in use
+	spare []T // pages for later
+	ahead []T // and those for after them
 }
 
 const (
-	pageBits = 15
-	pageSize = 1 << pageBits
-	// pagesAtOnce are made together from the third page on, so that huge pages
-	// may be behind them. What is not written to takes no memory.
-	pagesAtOnce = 32
+	pageBits   = 15
+	pageSize   = 1 << pageBits
+	pagesAhead = 8
 )
 
 // Len returns the number of elements.
@@ -49,21 +47,28 @@ func (p *Pages[T]) grow() {
 		p.last = bigger
 		p.pages[0] = bigger[:cap(bigger)]
 	default:
-		if len(p.spare) == 0 {
-			p.spare = p.morePages(n)
-		}
-		p.last, p.spare = p.spare[:0:pageSize], p.spare[pageSize:]
-		p.pages = append(p.pages, p.last[:pageSize])
+		page := p.nextPage()
+		p.last = page[:0]
+		p.pages = append(p.pages, page)
 	}
 }
 
-func (p *Pages[T]) morePages(have int) []T {
-	if have < 2 {
+// nextPage returns a new page. Of a long array, the memory for the pages after it
+// is prepared meanwhile.
+func (p *Pages[T]) nextPage() []T {
+	if len(p.spare) == 0 {
+		p.spare, p.ahead = p.ahead, nil
+		if len(p.pages) >= pagesAhead {
+			p.ahead = make([]T, pagesAhead*pageSize)
+			prefault.Soon(p.ahead)
+		}
+	}
+	if len(p.spare) == 0 {
 		return make([]T, pageSize)
 	}
-	pages := make([]T, pagesAtOnce*pageSize)
-	hugepage.Advise(pages[:0])
-	return pages
+	page := p.spare[:pageSize:pageSize]
+	p.spare = p.spare[pageSize:]
+	return page
 }
 
 // At returns a pointer to element i, which must be below Len.

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package hugepage
-
-// Advise does nothing here.
-func Advise[T any]([]T) {}
