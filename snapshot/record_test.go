@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/snapview/snapview/internal/pickle"
+	"github.com/snapview/snapview/internal/value"
 )
 
 // A reading is all that comes of a pickle.
@@ -96,4 +97,27 @@ func damage(rng *rand.Rand, whole []byte) []byte {
 		}
 	}
 	return data
+}
+
+// The column of events keeps what it holds while it grows, whatever is known of
+// how much is to come.
+func TestGrowEvents(t *testing.T) {
+	const n = 3*eventStep + 7
+	for name, left := range map[string]int64{"unknown": -1, "too much": 1000 * n, "too little": n / 10} {
+		read := int64(0)
+		b := newBuilder(func() (int64, int64) { return read, left })
+		action, addr := value.MakeStr(keyAction), value.MakeStr(keyAddr)
+		for i := range n {
+			read++
+			v, ok, err := b.event([]value.Value{action, value.MakeStr(firstAction), addr, value.SmallInt(int64(i))})
+			if id, isEvent := v.IsExt(classEvent); err != nil || !ok || !isEvent || id != i {
+				t.Fatalf("%s: event %d is %v, %v", name, i, v, err)
+			}
+		}
+		for i := range b.events {
+			if e := &b.events[i]; e.Addr != uint64(i) || e.Action != Alloc {
+				t.Fatalf("%s: event %d is %+v", name, i, *e)
+			}
+		}
+	}
 }
