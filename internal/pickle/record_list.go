@@ -11,17 +11,13 @@ import (
 // it has only memo entries. It returns the place behind it, 0 when it has others.
 func (m *machine) recordList(buf []byte, pos, end int) (value.Value, int) {
 	c := &m.records.lists
-	switch buf[pos] {
-	case opMark:
+	if buf[pos] == opMark {
 		if v, size := c.find(buf[pos:end]); size > 0 {
 			return v, pos + size
 		}
 		return m.readList(buf, pos, end)
-	case opBinGet, opLongBinGet: // a list of one, or the key that follows an empty one
-		if buf[pos+1+int(argBytes[buf[pos]])] == opAppend {
-			return 0, 0
-		}
 	}
+	// Empty; or of one item, which is then met as a key without a value.
 	if c.empty != 0 {
 		c.used = true
 		return c.empty, pos
