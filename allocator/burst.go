@@ -85,7 +85,8 @@ func (x *exact) servable(i int) bool {
 		case snapshot.SegmentFree, snapshot.SegmentUnmap, snapshot.SegmentAlloc, snapshot.SegmentMap:
 		case snapshot.Alloc:
 			size := x.Settings.Round(e.Size)
-			return x.m.bestFit(x.m.arenaFor(x.laneFor(e.Pool, e.Stream), size), size) != 0
+			b, _ := x.m.bestFit(x.m.arenaFor(x.laneFor(e.Pool, e.Stream), size), size)
+			return b != 0
 		default:
 			return false
 		}

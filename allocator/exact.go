@@ -219,7 +219,7 @@ func (x *exact) fresh(i int, e *snapshot.Event, size int64) int32 {
 }
 
 func (x *exact) expectMiss(i int, arena int32, size int64) {
-	if f := x.m.bestFit(arena, size); f != 0 {
+	if f, _ := x.m.bestFit(arena, size); f != 0 {
 		x.diverge(i, "memory came from the device for %d bytes although a free block of %d bytes at %#x fits",
 			size, x.m.blocks[f].size, x.m.blocks[f].addr)
 	}
@@ -251,16 +251,20 @@ func (x *exact) segmentAt(base uint64) int32 {
 // cached serves a request from the free block that the model chooses, which must
 // be the recorded one.
 func (x *exact) cached(i int, e *snapshot.Event, size int64) int32 {
-	var chosen int32
-	for n, lane := range x.pools.lanes(x, e) {
-		f := x.m.bestFit(x.m.arenaFor(lane, size), size)
-		if f != 0 && x.m.blocks[f].addr == e.Addr {
-			x.m.unlist(f)
-			x.m.hand(f, size, requested(e))
-			return f
+	own := x.laneFor(e.Pool, e.Stream)
+	chosen, served := x.serve(own, e, size)
+	if served {
+		return chosen
+	}
+	for _, lane := range x.pools.others(e.Stream) {
+		if !x.m.walk() {
+			break
 		}
-		if n == 0 {
-			chosen = f
+		if lane == own {
+			continue
+		}
+		if b, served := x.serve(lane, e, size); served {
+			return b
 		}
 	}
 	if chosen == 0 {
@@ -269,6 +273,18 @@ func (x *exact) cached(i int, e *snapshot.Event, size int64) int32 {
 		x.diverge(i, "the model serves %d bytes from the block at %#x, the record from %#x", size, x.m.blocks[chosen].addr, e.Addr)
 	}
 	return x.place(e, size)
+}
+
+// serve hands out the free block that a lane chooses for a request, if that is the
+// recorded one, and returns it.
+func (x *exact) serve(lane int32, e *snapshot.Event, size int64) (b int32, served bool) {
+	b, at := x.m.bestFit(x.m.arenaFor(lane, size), size)
+	if b == 0 || x.m.blocks[b].addr != e.Addr {
+		return b, false
+	}
+	x.m.unlistAt(b, at)
+	x.m.hand(b, size, requested(e))
+	return b, true
 }
 
 // place puts an allocation where the record says, as far as that is free.

@@ -22,7 +22,7 @@ type freeList struct {
 	spare  []freeKey   // the last chunk that became so, to use again
 }
 
-const chunkLen = 96
+const chunkLen = 32
 
 // A place is a position in a freeList, valid until the list changes.
 type place struct{ chunk, index int }

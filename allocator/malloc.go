@@ -42,65 +42,67 @@ func (m *Model) takeFit(arena int32, size int64) int32 {
 	if m.collects() {
 		m.classes[m.arenas[arena].class].lookups++
 	}
-	b := m.bestFit(arena, size)
+	b, at := m.bestFit(arena, size)
 	if b != 0 {
-		m.unlist(b)
+		m.unlistAt(b, at)
 	}
 	return b
 }
 
 // bestFit is the choice of get_free_block: the smallest block that is large
 // enough, at the lowest address, unless max_split_size forbids that one. A
-// rejection is final: no other block is tried.
-func (m *Model) bestFit(arena int32, size int64) int32 {
+// rejection is final: no other block is tried. It returns 0 when there is none,
+// else also the block's place in the free list.
+func (m *Model) bestFit(arena int32, size int64) (int32, place) {
 	list := &m.arenas[arena].free
 	at := list.seek(size, 0)
 	b := list.at(at)
 	if b == 0 {
-		return 0
+		return 0, at
 	}
 	if m.isExpandable(b) {
 		if m.set.Expandable {
-			b = m.leastGrowing(list, at)
-		} else if b = m.firstOrdinary(list, at); b == 0 {
-			return 0
+			at = m.leastGrowing(list, at)
+		} else {
+			at = m.firstOrdinary(list, at)
+		}
+		if b = list.at(at); b == 0 {
+			return 0, at
 		}
 	}
 	limit, have := m.set.maxSplit(), m.blocks[b].size
 	if size < limit && have >= limit {
-		return 0
+		return 0, at
 	}
 	if size >= limit && have >= size+m.set.MaxNonSplitRounding {
-		return 0
+		return 0, at
 	}
-	return b
+	return b, at
 }
 
 func (m *Model) isExpandable(b int32) bool { return m.segments[m.blocks[b].segment].expandable }
 
 // leastGrowing passes over a block as long as the next one would be smaller if
 // each counted with the unmapped range behind it: holes go before the tail.
-func (m *Model) leastGrowing(list *freeList, at place) int32 {
+func (m *Model) leastGrowing(list *freeList, at place) place {
 	b := list.at(at)
 	for m.isExpandable(b) && m.walk() {
-		at = list.next(at)
-		next := list.at(at)
+		after := list.next(at)
+		next := list.at(after)
 		if next == 0 || m.expandableSize(next) >= m.expandableSize(b) {
 			break
 		}
-		b = next
+		b, at = next, after
 	}
-	return b
+	return at
 }
 
 // firstOrdinary passes over expandable blocks, left from when the setting was on.
-func (m *Model) firstOrdinary(list *freeList, at place) int32 {
-	b := list.at(at)
-	for b != 0 && m.isExpandable(b) && m.walk() {
+func (m *Model) firstOrdinary(list *freeList, at place) place {
+	for b := list.at(at); b != 0 && m.isExpandable(b) && m.walk(); b = list.at(at) {
 		at = list.next(at)
-		b = list.at(at)
 	}
-	return b
+	return at
 }
 
 // grow gets a new block from the device, in no list, or returns 0 (alloc_block).

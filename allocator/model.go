@@ -14,6 +14,7 @@ type Model struct {
 	classes  []class
 	lanes    []lane
 	laneOf   map[laneKey]int32
+	last     int32 // the lane that Lane returned last
 	classOf  map[classKey]int32
 
 	space *deviceSpace // hands out addresses; nil when the caller does
@@ -140,7 +141,11 @@ func NewModel(set Settings, limits Limits) *Model {
 // Lane returns the index of a pool and stream, for Malloc.
 func (m *Model) Lane(pool, stream uint16) int32 {
 	key := laneKey{pool, stream}
+	if int(m.last) < len(m.lanes) && m.lanes[m.last].laneKey == key {
+		return m.last
+	}
 	if i, ok := m.laneOf[key]; ok {
+		m.last = i
 		return i
 	}
 	i := int32(len(m.lanes))
@@ -246,6 +251,12 @@ func (m *Model) unlist(b int32) {
 	k := &m.blocks[b]
 	m.arenaOf(b).free.remove(freeKey{k.size, k.addr, b})
 	m.countFree(b, -k.size)
+}
+
+// unlistAt is unlist for a block whose place is known.
+func (m *Model) unlistAt(b int32, at place) {
+	m.arenaOf(b).free.removeAt(at)
+	m.countFree(b, -m.blocks[b].size)
 }
 
 // countFree keeps the sum of the free parts of split segments and the number of

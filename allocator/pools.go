@@ -2,7 +2,6 @@ package allocator
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"sort"
 
@@ -72,17 +71,10 @@ func (h *poolHints) add(stream uint16, lane int32) {
 	h.streams[stream] = append(h.streams[stream], lane)
 }
 
-// lanes yields the lanes that may serve an alloc event.
-func (h *poolHints) lanes(x *exact, e *snapshot.Event) iter.Seq2[int, int32] {
-	return func(yield func(int, int32) bool) {
-		own := x.laneFor(e.Pool, e.Stream)
-		if !yield(0, own) || h.byEvent || len(h.private) == 0 {
-			return
-		}
-		for _, lane := range h.streams[e.Stream] {
-			if !x.m.walk() || lane != own && !yield(1, lane) {
-				return
-			}
-		}
+// others returns the lanes besides its own that may serve a request on a stream.
+func (h *poolHints) others(stream uint16) []int32 {
+	if h.byEvent || len(h.private) == 0 {
+		return nil
 	}
+	return h.streams[stream]
 }

@@ -48,6 +48,8 @@ type builder struct {
 	frames map[frameKey]FrameID
 	stacks map[uint64]StackID // by hash of the frames
 	events []Event            // of all devices, in file order
+	room   []Event            // where they lie, and what is left for more
+	layout eventLayout        // of the event before
 
 	streams map[uint64]uint16
 	pools   map[PoolID]uint16
@@ -149,110 +151,6 @@ func hasKey(items []value.Value, key uint32) bool {
 		}
 	}
 	return false
-}
-
-// event turns the items of an event dict into a row.
-func (b *builder) event(items []value.Value) (value.Value, bool, error) {
-	var e Event
-	var label labelKey
-	var err error
-	for i := 0; i+1 < len(items); i += 2 {
-		id, ok := items[i].StringID()
-		if !ok {
-			continue
-		}
-		v := items[i+1]
-		if v == value.Nil && id != keyAction { // as if the key were missing
-			continue
-		}
-		switch id {
-		case keyAction:
-			e.Action, err = b.action(v)
-		case keyAddr:
-			e.Addr, err = b.h.Uint64(v)
-		case keySize:
-			e.Size, err = b.sizeUpTo(v, maxRequest)
-		case keyStream:
-			e.Stream, err = b.stream(v)
-		case keyTime:
-			e.Time, err = b.h.Int64(v)
-		case keyFrames:
-			e.Stack, err = b.stack(v)
-		case keyPoolID:
-			e.Pool, err = b.pool(v)
-		case keyDeviceFree:
-			var n int64
-			n, err = b.size(v)
-			e.Addr = uint64(n)
-		case keyCompileContext:
-			if v != value.MakeStr(wordNotAvailable) && v != value.MakeStr(wordEmpty) {
-				label.compile = v
-			}
-		case keyUserMetadata:
-			if v != value.MakeStr(wordEmpty) {
-				label.metadata = v
-			}
-		case keyCategory:
-			label.category = v
-		case keyForwardFrames:
-			label.forward = v
-		}
-		if err != nil {
-			return value.Nil, false, fmt.Errorf("%s: %w", b.h.Strings.Text(id), err)
-		}
-	}
-	if e.Size > maxSize && e.Action != OOM {
-		return value.Nil, false, fmt.Errorf("size: %w", impossible(e.Size))
-	}
-	if label != (labelKey{}) {
-		if e.Label, err = b.label(label); err != nil {
-			return value.Nil, false, err
-		}
-	}
-	if len(b.events) == math.MaxInt32 {
-		return value.Nil, false, fmt.Errorf("more than %d events", math.MaxInt32)
-	}
-	if len(b.events) == cap(b.events) {
-		b.growEvents()
-	}
-	b.events = append(b.events, e)
-	return value.MakeExt(classEvent, len(b.events)-1), true, nil
-}
-
-// growEvents makes room for as many events as the rest of the file will hold at
-// the rate of late, so that the longest column is not copied again and again.
-func (b *builder) growEvents() {
-	const (
-		first  = 1 << 10 // events to begin with
-		least  = 16      // bytes of the file that an event takes at least
-		margin = 1.2     // room that is never written to costs nothing, moving the column does
-	)
-	n := len(b.events)
-	more := int64(max(n, first))
-	if read, total := b.progress(); total > read && n >= first && read > b.grownAt {
-		rest := float64(total-read) / float64(read-b.grownAt) * float64(n-b.grownLen)
-		if n > 8*first {
-			more = max(more/4, min(int64(rest*margin), (total-read)/least))
-		}
-		b.grownAt, b.grownLen = read, n
-	}
-	// Not slices.Grow, which writes zeros to all of the new room: for a long
-	// history that is as slow as reading it.
-	grown := make([]Event, n, n+int(more))
-	copy(grown, b.events)
-	b.events = grown
-}
-
-func (b *builder) action(v value.Value) (Action, error) {
-	id, ok := v.StringID()
-	if !ok {
-		return ActionUnknown, fmt.Errorf("want a string, have %s", b.h.Describe(v))
-	}
-	if n := int(id) - firstAction; n >= 0 && n < len(actionWords) {
-		return actionWords[n].action, nil
-	}
-	b.warn("events of kind %q are not known and are left out of the accounts", b.show(id))
-	return ActionUnknown, nil
 }
 
 func (b *builder) size(v value.Value) (int64, error) { return b.sizeUpTo(v, maxSize) }

@@ -99,6 +99,7 @@ func (b *builder) stack(v value.Value) (StackID, error) {
 	}
 	items := b.h.Items(v)
 	if len(items) == 0 {
+		b.h.Replace(v, value.MakeExt(classStack, int(NoStack)))
 		return NoStack, nil
 	}
 	if len(items) > maxStackFrames {

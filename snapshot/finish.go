@@ -120,11 +120,7 @@ func (b *builder) traces(set deviceSet, traces value.Value, path string, lenient
 		return fmt.Errorf("%s%w", path, err)
 	}
 	for i, list := range lists {
-		items, err := b.list(list, lenient)
-		if err != nil {
-			return fmt.Errorf("%s[%d]%w", path, i, err)
-		}
-		events, err := b.rows(items, lenient)
+		events, err := b.history(list, lenient)
 		if err != nil {
 			return fmt.Errorf("%s[%d]%w", path, i, err)
 		}
@@ -147,13 +143,30 @@ func (b *builder) list(v value.Value, lenient bool) ([]value.Value, error) {
 	return b.h.Items(v), nil
 }
 
-// rows returns the events of a list. Events that were read in a row, as they
+// history returns the events of a list. Events that were read in a row, as they
 // are in every real file, need no copy.
+func (b *builder) history(list value.Value, lenient bool) ([]Event, error) {
+	if first, n, ok := b.h.Run(list); ok {
+		if i, ok := first.IsExt(classEvent); ok {
+			if err := b.count(n); err != nil {
+				return nil, fmt.Errorf(": %w", err)
+			}
+			return b.events[i : i+n : i+n], nil
+		}
+	}
+	items, err := b.list(list, lenient)
+	if err != nil {
+		return nil, err
+	}
+	return b.rows(items, lenient)
+}
+
+// rows returns the events that items are.
 func (b *builder) rows(items []value.Value, lenient bool) ([]Event, error) {
 	if err := b.count(len(items)); err != nil {
 		return nil, fmt.Errorf(": %w", err)
 	}
-	ids := make([]int, 0, len(items))
+	events := slices.Grow([]Event(nil), len(items))
 	for i, item := range items {
 		id, err := b.rowOf(item)
 		if err != nil {
@@ -162,22 +175,7 @@ func (b *builder) rows(items []value.Value, lenient bool) ([]Event, error) {
 			}
 			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
-		ids = append(ids, id)
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	first, last := ids[0], ids[len(ids)-1]
-	inRow := last-first == len(ids)-1
-	for i := 0; inRow && i < len(ids); i++ {
-		inRow = ids[i] == first+i
-	}
-	if inRow {
-		return b.events[first : last+1 : last+1], nil
-	}
-	events := make([]Event, len(ids))
-	for i, id := range ids {
-		events[i] = b.events[id]
+		events = append(events, b.events[id])
 	}
 	return events, nil
 }

@@ -201,7 +201,7 @@ func (b *builder) host(root value.Value, lenient bool) error {
 		if len(set) > 2 {
 			b.warn("host memory of more than one device is recorded; only that of device 0 is shown")
 		}
-	} else if events, err := b.rows(items, lenient); err != nil {
+	} else if events, err := b.history(traces, lenient); err != nil {
 		return fmt.Errorf("host_traces%w", err)
 	} else {
 		host.Events = events

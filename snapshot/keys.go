@@ -48,6 +48,9 @@ const (
 	firstAction // the names of actions follow, see actionWords
 )
 
+// lastEventKey ends the keys of an event.
+const lastEventKey = keyCategory
+
 var knownWords = [...]string{
 	keyAction: "action", keyAddr: "addr", keySize: "size", keyStream: "stream", keyTime: "time_us",
 	keyFrames: "frames", keyCompileContext: "compile_context", keyUserMetadata: "user_metadata",

@@ -64,35 +64,51 @@ type StateMap struct {
 // fragPoints is how many samples of the curve are kept.
 const fragPoints = 400
 
-// addAllocator fills in what the replay of the allocator tells. Nothing is
-// replayed without a history.
-func (d *Device) addAllocator(s *snapshot.Snapshot, t *snapshot.Timeline, c *attribution.Classification) {
-	if !d.History.Known() || d.History.OpenEnd {
-		return
-	}
-	var moments []snapshot.Moment
+// An allocatorRun is the replay of the allocator with its states at the moments
+// that the report shows.
+type allocatorRun struct {
+	moments []snapshot.Moment
+	states  []*allocator.State // of each moment
+	replay  *allocator.Replay
+	curve   []allocator.FragPoint
+}
+
+// startAllocator begins the run, which takes as long as all else in a report, on
+// another core and returns what waits for it.
+func startAllocator(s *snapshot.Snapshot, t *snapshot.Timeline) (wait func() *allocatorRun) {
+	done := make(chan *allocatorRun, 1)
+	go func() { done <- runAllocator(s, t) }()
+	return func() *allocatorRun { return <-done }
+}
+
+func runAllocator(s *snapshot.Snapshot, t *snapshot.Timeline) *allocatorRun {
+	var r allocatorRun
+	var events []int
 	for _, name := range []string{"peak", "oom"} {
 		if m, err := t.Moment(name); err == nil {
-			moments = append(moments, m)
+			r.moments = append(r.moments, m)
+			events = append(events, m.Event)
 		}
 	}
-	events := make([]int, len(moments))
-	for i, m := range moments {
-		events[i] = m.Event
-	}
-	replay, states, curve := allocator.ExactWith(s, t, events, fragPoints)
+	r.replay, r.states, r.curve = allocator.ExactWith(s, t, events, fragPoints)
+	return &r
+}
+
+// addAllocator fills in what the replay of the allocator tells.
+func (d *Device) addAllocator(s *snapshot.Snapshot, run *allocatorRun, c *attribution.Classification) {
+	replay := run.replay
 	f := &Fragmentation{Exact: replay.Check.Exact, Reason: replay.Check.Reason}
-	for _, p := range curve {
+	for _, p := range run.curve {
 		f.Curve = append(f.Curve, FragPoint{p.Event, p.Cached, p.InactiveSplit})
 	}
-	for i, m := range moments {
+	for i, m := range run.moments {
 		title := "At the peak"
 		if m.Name == "oom" {
 			title = "At the out-of-memory"
 		}
-		f.States = append(f.States, newStateMap(s, c, states[i], m.Name, title))
-		if i == len(moments)-1 {
-			f.take(s, attribution.FragmentationOf(c, m, states[i]), title)
+		f.States = append(f.States, newStateMap(s, c, run.states[i], m.Name, title))
+		if i == len(run.moments)-1 {
+			f.take(s, attribution.FragmentationOf(c, m, run.states[i]), title)
 		}
 	}
 	d.Fragmentation = f

@@ -89,6 +89,11 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 		end, peak = "At the last event read", "At the highest point read"
 	}
 	points := share(maxLayered, devices, 100)
+	full := inFull && d != s.Host && len(t.Allocations) > 0
+	var allocatorDone func() *allocatorRun // nil without a history to replay
+	if full && out.History.Known() && !out.History.OpenEnd {
+		allocatorDone = startAllocator(s, t)
+	}
 	if out.History.Known() {
 		for _, p := range t.Curve(points) {
 			out.Curve = append(out.Curve, CurvePoint{Event: p.Event, Time: c.since(p.Time), Requested: p.Requested, Reserved: p.Reserved})
@@ -105,10 +110,12 @@ func newDevice(s *snapshot.Snapshot, d *snapshot.Device, ranges []annotationRang
 		out.addMoment(s, t, "oom", "At the out-of-memory", devices, c)
 	}
 	out.Segments = newSegments(s, t)
-	if inFull && d != s.Host && len(t.Allocations) > 0 {
+	if full {
 		classified := o.Classify(t)
 		out.addPurpose(classified, points, c)
-		out.addAllocator(s, t, classified)
+		if allocatorDone != nil {
+			out.addAllocator(s, allocatorDone(), classified)
+		}
 	}
 	out.Verdict = summarize(&out)
 	return out

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/snapview/snapview/internal/input"
 	"github.com/snapview/snapview/snapshot"
@@ -38,5 +39,8 @@ func (u *ui) readSnapshot(f *input.File, name string, o *options) (*snapshot.Sna
 	for _, w := range s.Warnings {
 		u.note(name, w)
 	}
+	// What decoding needed is free now. The replay that follows finds its room
+	// there: touching new memory would take longer than this does.
+	runtime.GC()
 	return s, nil
 }

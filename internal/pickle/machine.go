@@ -53,6 +53,7 @@ type machine struct {
 	opAt     int64
 	op       byte
 	tree     bool
+	records  recordReader
 }
 
 // Decode reads one pickle from r into h.
@@ -173,6 +174,11 @@ func (m *machine) run() (value.Value, error) {
 			stack = append(stack, value.MakeStr(h.Strings.Intern(buf[pos+1:pos+1+n])))
 			pos += 1 + n
 		case opEmptyDict:
+			if v, after := m.record(buf, at, end); after > 0 {
+				stack = append(stack, v)
+				pos, memoized = after, m.stored
+				break
+			}
 			stack = append(stack, h.New(value.Dict))
 		case opEmptyList:
 			stack = append(stack, h.New(value.List))

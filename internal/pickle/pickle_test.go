@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
-// recorder is a Shaper that takes every dict whose first key is "action", and
-// refuses those where it is a number.
+// recorder is a Shaper that takes every dict whose first key is "action", with the
+// lists in it, and refuses those where that is a number.
 type recorder struct {
 	h       *value.Heap
 	records []string
@@ -42,8 +42,17 @@ func (r *recorder) Dict(items []value.Value) (value.Value, bool, error) {
 	for i := 0; i < len(items); i += 2 {
 		parts = append(parts, r.render(items[i], 0)+": "+r.render(items[i+1], 0))
 	}
-	r.records = append(r.records, "record{"+strings.Join(parts, ", ")+"}")
-	return value.MakeExt(1, len(r.records)-1), true, nil
+	for i := 1; i < len(items); i += 2 {
+		if k, ok := r.h.Container(items[i]); ok && k == value.List {
+			r.h.Replace(items[i], r.record(r.render(items[i], 0)))
+		}
+	}
+	return r.record("record{" + strings.Join(parts, ", ") + "}"), true, nil
+}
+
+func (r *recorder) record(text string) value.Value {
+	r.records = append(r.records, text)
+	return value.MakeExt(1, len(r.records)-1)
 }
 
 // render writes a value as Python would, records and what has no content by name.

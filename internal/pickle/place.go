@@ -42,7 +42,7 @@ func (m *machine) path() string {
 			break
 		}
 		if kind, _ := m.h.Container(m.stack[i]); kind != value.Dict {
-			at := len(m.h.Items(m.stack[i])) + len(pending) - 1
+			at := m.h.Len(m.stack[i]) + len(pending) - 1
 			p = append(append(append(p, '['), strconv.Itoa(at)...), ']')
 			continue
 		}

@@ -273,6 +273,7 @@ func (m *machine) put(i uint32) error {
 		return fmt.Errorf("memo index %d is over the limit of %d", i, MaxMemo)
 	case int(i) < n:
 		*m.memo.At(int(i)) = v[0]
+		m.records.off = true
 		return nil
 	case int(i) == n && len(m.far) == 0:
 		m.memo.Append(v[0])

@@ -45,6 +45,7 @@ const (
 	stateEmpty     = 0
 	stateItems     = 1
 	stateReplaced  = 2
+	stateRun       = 3 // the slot holds the first of consecutive records, and how many there are
 	stateBits      = 2
 	slotShift      = objectKindBits + stateBits
 )
@@ -95,8 +96,21 @@ func (h *Heap) Append(v Value, items []Value) bool {
 	switch *o >> objectKindBits & (1<<stateBits - 1) {
 	case stateEmpty:
 		slot := h.takeSlot()
+		if n := len(items); n >= leastRun && h.follow(h.Resolve(items[0]), items) {
+			*o |= stateRun<<objectKindBits | uint64(slot)<<slotShift
+			h.slots[slot] = append(h.slots[slot], h.Resolve(items[0]), Value(n))
+			return true
+		}
 		*o |= stateItems<<objectKindBits | uint64(slot)<<slotShift
 		h.slots[slot] = append(h.slots[slot], items...)
+	case stateRun:
+		run := h.slots[*o>>slotShift]
+		if h.follow(run[0]+run[1]*nextRecord, items) {
+			run[1] += Value(len(items))
+			return true
+		}
+		h.expand(o)
+		return h.Append(v, items)
 	case stateItems:
 		slot := *o >> slotShift
 		s := h.slots[slot]
@@ -108,6 +122,51 @@ func (h *Heap) Append(v Value, items []Value) bool {
 		return false
 	}
 	return true
+}
+
+// A list of events, in which each follows the one before, is by far the longest
+// that files have. It is kept as a run: its first record and their number.
+const (
+	leastRun   = 8
+	nextRecord = Value(1) << (tagBits + extBits) // from one record of a class to the next
+)
+
+// follow reports whether items are the consecutive records from next on.
+func (h *Heap) follow(next Value, items []Value) bool {
+	for _, v := range items {
+		if v != next && h.Resolve(v) != next {
+			return false
+		}
+		next += nextRecord
+	}
+	return next.Kind() == Ext
+}
+
+// Run returns the first and the number of the items of a list that is kept as a
+// run of consecutive records.
+func (h *Heap) Run(v Value) (first Value, n int, ok bool) {
+	if v.Kind() != Object {
+		return 0, 0, false
+	}
+	o := *h.objects.At(int(v.payload()))
+	if o>>objectKindBits&(1<<stateBits-1) != stateRun {
+		return 0, 0, false
+	}
+	run := h.slots[o>>slotShift]
+	return run[0], int(run[1]), true
+}
+
+// expand makes items of a run.
+func (h *Heap) expand(o *uint64) {
+	slot := *o >> slotShift
+	next, n := h.slots[slot][0], int(h.slots[slot][1])
+	items := make([]Value, n)
+	for i := range items {
+		items[i] = next
+		next += nextRecord
+	}
+	h.slots[slot] = items
+	*o ^= (stateRun ^ stateItems) << objectKindBits
 }
 
 func (h *Heap) takeSlot() uint32 {
@@ -136,7 +195,7 @@ func (h *Heap) Replace(v, by Value) {
 		return
 	}
 	o := h.objects.At(int(v.payload()))
-	if *o>>objectKindBits&(1<<stateBits-1) == stateItems {
+	if state := *o >> objectKindBits & (1<<stateBits - 1); state == stateItems || state == stateRun {
 		slot := uint32(*o >> slotShift)
 		if cap(h.slots[slot]) > largestKept {
 			h.slots[slot] = nil
@@ -178,19 +237,32 @@ func (h *Heap) Container(v Value) (k ObjectKind, ok bool) {
 }
 
 // Items returns the items of a list, tuple or set, or keys and values in turn
-// of a dict; nil for anything else. The result is valid until the next change.
+// of a dict; nil for anything else. The result is valid until the next change. A
+// run becomes items for good, so Len and Run come first where it may be long.
 func (h *Heap) Items(v Value) []Value {
 	switch v.Kind() {
 	case Pair:
 		first, second, _ := v.IntPair()
 		return []Value{SmallInt(first), SmallInt(second)}
 	case Object:
-		o := *h.objects.At(int(v.payload()))
-		if o>>objectKindBits&(1<<stateBits-1) == stateItems {
-			return h.slots[o>>slotShift]
+		o := h.objects.At(int(v.payload()))
+		switch *o >> objectKindBits & (1<<stateBits - 1) {
+		case stateRun:
+			h.expand(o)
+			fallthrough
+		case stateItems:
+			return h.slots[*o>>slotShift]
 		}
 	}
 	return nil
+}
+
+// Len returns the length of Items.
+func (h *Heap) Len(v Value) int {
+	if _, n, ok := h.Run(v); ok {
+		return n
+	}
+	return len(h.Items(v))
 }
 
 // Get returns the value of a key in a dict; of equal keys the last, as Python

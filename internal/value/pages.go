@@ -1,15 +1,20 @@
 package value
 
+import "github.com/snapview/snapview/internal/prefault"
+
 // Pages is a growing array that never moves what it holds: no copy while it
-// grows, and no memory beyond its last page. The zero value is empty.
+// grows, and little memory beyond its last page. The zero value is empty.
 type Pages[T any] struct {
 	pages [][]T
 	last  []T
+	spare []T // pages for later
+	ahead []T // and those for after them
 }
 
 const (
-	pageBits = 15
-	pageSize = 1 << pageBits
+	pageBits   = 15
+	pageSize   = 1 << pageBits
+	pagesAhead = 8
 )
 
 // Len returns the number of elements.
@@ -42,9 +47,28 @@ func (p *Pages[T]) grow() {
 		p.last = bigger
 		p.pages[0] = bigger[:cap(bigger)]
 	default:
-		p.last = make([]T, 0, pageSize)
-		p.pages = append(p.pages, p.last[:pageSize])
+		page := p.nextPage()
+		p.last = page[:0]
+		p.pages = append(p.pages, page)
 	}
+}
+
+// nextPage returns a new page. Of a long array, the memory for the pages after it
+// is prepared meanwhile.
+func (p *Pages[T]) nextPage() []T {
+	if len(p.spare) == 0 {
+		p.spare, p.ahead = p.ahead, nil
+		if len(p.pages) >= pagesAhead {
+			p.ahead = make([]T, pagesAhead*pageSize)
+			prefault.Soon(p.ahead)
+		}
+	}
+	if len(p.spare) == 0 {
+		return make([]T, pageSize)
+	}
+	page := p.spare[:pageSize:pageSize]
+	p.spare = p.spare[pageSize:]
+	return page
 }
 
 // At returns a pointer to element i, which must be below Len.

@@ -96,3 +96,48 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// A run of records is the list of them, whichever way it came about.
+func TestRuns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := &Heap{}
+		v := h.New(List)
+		var want []Value
+		next := rapid.IntRange(0, 1<<20).Draw(t, "first")
+		for range rapid.IntRange(0, 5).Draw(t, "batches") {
+			var items []Value
+			for range rapid.IntRange(0, 3*leastRun).Draw(t, "records") {
+				record := MakeExt(2, next)
+				want = append(want, record)
+				if rapid.Bool().Draw(t, "replaced") {
+					dict := h.NewWith(Dict, []Value{Nil, Nil})
+					h.Replace(dict, record)
+					record = dict
+				}
+				items = append(items, record)
+				next++
+			}
+			if rapid.IntRange(0, 3).Draw(t, "gap") == 0 {
+				next++
+			}
+			if !h.Append(v, items) {
+				t.Fatal("items are refused")
+			}
+		}
+		if first, n, ok := h.Run(v); ok && (n != len(want) || first != want[0] || want[n-1] != first+Value(n-1)*nextRecord) {
+			t.Fatalf("a run of %d records, want %d", n, len(want))
+		}
+		if h.Len(v) != len(want) {
+			t.Fatalf("length %d, want %d", h.Len(v), len(want))
+		}
+		items := h.Items(v)
+		if _, _, ok := h.Run(v); ok || len(items) != len(want) {
+			t.Fatalf("%d items, want %d", len(items), len(want))
+		}
+		for i := range want {
+			if got := h.Resolve(items[i]); got != want[i] {
+				t.Fatalf("[%d] is %x, want %x", i, got, want[i])
+			}
+		}
+	})
+}
