@@ -2,7 +2,9 @@ package attribution
 
 import (
 	"cmp"
+	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"github.com/snapview/snapview/trainlog"
@@ -205,6 +207,11 @@ func (t *track) judge(r *LogRun) {
 		}
 	}
 	r.Growth = Judge(in)
+	for _, c := range []*LogCurve{allocated, reserved, peak} {
+		if note := t.choiceNote(c); note != "" {
+			t.notes = append(t.notes, note)
+		}
+	}
 	if reserved != nil {
 		t.sayFree(reserved, &r.Growth)
 	}
@@ -222,6 +229,23 @@ func (t *track) judge(r *LogRun) {
 	}
 }
 
+// choiceNote says which of several figures that are called the same was judged.
+func (t *track) choiceNote(c *LogCurve) string {
+	if c == nil || c.Log == nil {
+		return ""
+	}
+	others := 0
+	for i := range t.curves {
+		if o := &t.curves[i]; o != c && o.Metric == c.Metric && o.File == c.File && o.Log.Spelling != c.Log.Spelling && o.Log.Unit == c.Log.Unit && o.Values == c.Values {
+			others++
+		}
+	}
+	if others == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of each line of %s are called alike: %q was judged", count(others+1, "figure"), filepath.Base(c.File), fmt.Sprintf("%.60s", c.Log.Spelling))
+}
+
 // best returns the curve of the first metric that has one with points enough,
 // else that with most points. Of several of a metric the exact one is better
 // unless another has twice the points.
@@ -230,7 +254,7 @@ func (t *track) best(metrics ...trainlog.Metric) (best *LogCurve) {
 		var found *LogCurve
 		for i := range t.curves {
 			c := &t.curves[i]
-			if c.Metric == m && (found == nil || curveWeight(c) > curveWeight(found)) {
+			if c.Metric == m && (found == nil || c.tellsMore(found)) {
 				found = c
 			}
 		}
@@ -257,6 +281,14 @@ func (t *track) peak(allocated *LogCurve) *LogCurve {
 		}
 	}
 	return best
+}
+
+// tellsMore reports whether a curve is better to judge by than another of its
+// metric. Of two that are as good, such as what is in use before and after each
+// step, the one that climbs tells more.
+func (c *LogCurve) tellsMore(other *LogCurve) bool {
+	a, b := curveWeight(c), curveWeight(other)
+	return a > b || a == b && Fit(c.Series).Course == Climbing && Fit(other.Series).Course != Climbing
 }
 
 func curveWeight(c *LogCurve) int {

@@ -345,3 +345,24 @@ func TestLogsOfDifferentRuns(t *testing.T) {
 		}
 	}
 }
+
+// Figures that are called alike do not hide each other: of GPUs, or of moments of
+// a step.
+func TestLogFiguresCalledAlike(t *testing.T) {
+	gpus, moments, climbing := "step,gpu0_mem_gb,gpu1_mem_gb\n", "", "step,allocated_before_gb,allocated_after_gb\n"
+	for i := range 30 {
+		gpus += fmt.Sprintf("%d,%.2f,9.5\n", i, 1+float64(i)/10)
+		moments += fmt.Sprintf("step %d | allocated before 9.50 GB | allocated after %.2f GB\n", i, 1+float64(i)/10)
+		climbing += fmt.Sprintf("%d,%.2f,%.2f\n", i, 9+float64(i)/10, 1+float64(i)/10)
+	}
+	r := LogGrowth([]*trainlog.Log{logText(t, "gpus.csv", gpus)}, allGPUs)
+	if len(r.Runs) != 2 || r.Runs[0].Device != 0 || r.Runs[0].Growth.Reserved.Course != Climbing || r.Runs[1].Growth.Verdict != Steady {
+		t.Errorf("GPUs: %+v", r.Runs)
+	}
+	for what, text := range map[string]string{"after": moments, "before": climbing} {
+		one := onlyRun(t, logText(t, "train.log", text))
+		if one.Growth.Verdict != Leak || !strings.Contains(strings.Join(one.Notes, " "), "2 figures of each line of train.log are called alike: \"allocated") || !strings.Contains(strings.Join(one.Notes, " "), what) {
+			t.Errorf("%s: %v, %q", what, one.Growth.Verdict, one.Notes)
+		}
+	}
+}

@@ -13,7 +13,7 @@ type seriesKey struct {
 	Source
 	metric   Metric
 	unit     Unit
-	spelling string // of changes only, as each is of another stage
+	spelling string // of changes, as each is of another stage, and of what is called like another on its line
 }
 
 // A building is a curve that is still read. As only the end of the log tells
@@ -42,6 +42,9 @@ func (r *reader) take(f *figure, own bool) {
 	if f.device != Unknown {
 		source.Device = f.device
 	}
+	if f.rank > 0 {
+		source.Rank = f.rank - 1
+	}
 	if f.total {
 		r.total(source, f)
 		return
@@ -53,8 +56,8 @@ func (r *reader) take(f *figure, own bool) {
 	t := r.steps()
 	source.Run = t.run
 	key := seriesKey{Source: source, metric: f.metric, unit: f.unit}
-	if f.metric == Change {
-		key.spelling = f.spelling
+	if f.metric == Change || f.distinct {
+		key.spelling = withoutNumbers(f.spelling)
 	}
 	b := r.find(&key)
 	if b == nil {

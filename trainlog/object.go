@@ -167,7 +167,9 @@ func (r *reader) memberFigures(list []member) (figures []figure, stats bool) {
 		if metric, isStats, isCurve := statsKey(m.name); isStats {
 			stats = true
 			if isCurve && m.isCount {
-				figures = append(figures, figure{metric: metric, value: m.value, unit: Unit{Text: "bytes"}, spelling: m.name, device: Unknown})
+				f := figure{metric: metric, value: m.value, unit: Unit{Text: "bytes"}, spelling: m.name, device: Unknown}
+				f.belongsTo(ownerOf(m.name))
+				figures = append(figures, f)
 			}
 			continue
 		}
@@ -179,12 +181,14 @@ func (r *reader) memberFigures(list []member) (figures []figure, stats bool) {
 		if i := slices.IndexFunc(found, func(f figure) bool { return f.start >= len(name) }); i >= 0 { // not of a name such as "80GB card"
 			f := found[i]
 			f.spelling = m.name
+			f.belongsTo(ownerOf(m.name))
 			if f.unit.Text == "bytes" && f.unit.Power == 0 && !m.isCount {
 				continue
 			}
 			figures = append(figures, f)
 		}
 	}
+	markDistinct(figures)
 	return figures, stats
 }
 

@@ -15,6 +15,8 @@ type figure struct {
 	program  *program // whose spelling it is, when that decides the unit
 	spelling string
 	device   int
+	rank     int     // the rank that its name tells, plus 1; 0 for none
+	distinct bool    // another of the same line is called the same
 	start    int     // where in the line the number is
 	sampled  bool    // it is from a table of GPUs
 	grain    float64 // bytes that a figure may be off by, beyond its digits
@@ -56,6 +58,7 @@ func (s *scanner) figures(line string) (list []figure, unclear bool) {
 		}
 	}
 	s.program.addUp(s.out)
+	markDistinct(s.out)
 	return s.out, s.unclear
 }
 
@@ -126,7 +129,7 @@ func (s *scanner) add(i int, l label, spelling string, unit Unit, hasUnit bool) 
 	}
 	f.program = s.program
 	s.program.adjust(&f)
-	f.device = s.deviceNear(i)
+	f.device, f.rank = s.deviceNear(i), l.rank
 	t.taken = true
 	s.out = append(s.out, f)
 }
@@ -293,6 +296,9 @@ func (s *scanner) readPair(first, second int) {
 	}
 	for _, side := range []*label{&left, &right} {
 		side.unit, side.hasUnit, side.foreign = l.unit, l.hasUnit, l.foreign
+	}
+	if left.kind == onlyGPU && hasOwn { // GPU 0: 5.8/15.9 GB
+		left.kind = memory
 	}
 	if left.kind < memory || !hasUnit && !l.hasUnit && !s.hasUnit {
 		s.tokens[first].taken, s.tokens[second].taken = true, true // a step such as 12/120

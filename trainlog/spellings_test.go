@@ -139,6 +139,19 @@ var spellings = []struct{ name, lines, want string }{
 		"device_used gpu 0 12345 MiB 1024 stated, sample 0; device_used gpu 1 12 MiB 1024 stated, sample 0; total gpu 0 81920 MiB; total gpu 1 81920 MiB"},
 	{"rocm-smi", "device,VRAM Total Memory (B),VRAM Total Used Memory (B)\ncard0,68702699520,10977280\ncard1,68702699520,10981376", "device_used gpu 0 10977280 bytes 1024 stated, sample 0; device_used gpu 1 10981376 bytes 1024 stated, sample 0; total gpu 0 65520 MiB; total gpu 1 65520 MiB"},
 
+	{"GPUs by name of a value", "{\"step\": 1, \"gpu0_mem_gb\": 1.5, \"gpu1_mem_gb\": 9.5}\n{\"step\": 2, \"gpu0_mem_gb\": 2.5, \"gpu1_mem_gb\": 9.5}",
+		"used gpu 0 1.5–2.5 GB 1024 assumed, step 1–2; used gpu 1 9.5–9.5 GB 1024 assumed, step 1–2"},
+	{"GPUs by name of a column", "step,gpu0_mem_gb,gpu1_mem_gb\n1,1.5,9.5\n2,2.5,9.5", "used gpu 0 1.5–2.5 GB 1024 assumed, step 1–2; used gpu 1 9.5–9.5 GB 1024 assumed, step 1–2"},
+	{"GPUs by name of a key", "step=1 gpu0_mem=1.5GB gpu1_mem=9.5GB", "used gpu 0 1.5 GB 1024 assumed, step 1; used gpu 1 9.5 GB 1024 assumed, step 1"},
+	{"ranks by name", "{\"step\": 1, \"rank0/allocated_gb\": 9.5, \"rank1/allocated_gb\": 1.5, \"lora_rank8_mem_gb\": 0.5}",
+		"allocated rank 0 9.5 GB 1024 assumed, step 1; allocated rank 1 1.5 GB 1024 assumed, step 1; used 0.5 GB 1024 assumed, step 1"},
+	{"GPUs with their sizes", "step 1 GPU0: 9.5/80GB GPU1: 1.5/80GB", "used gpu 0 9.5 GB 1024 assumed, step 1; used gpu 1 1.5 GB 1024 assumed, step 1; total gpu 0 81920 MiB; total gpu 1 81920 MiB"},
+	{"before and after", "step 1 | mem before 9.50 GB | mem after 1.50 GB\nstep 2 | mem before 9.50 GB | mem after 2.50 GB",
+		"used 9.5–9.5 GB 1024 assumed, step 1–2; used 1.5–2.5 GB 1024 assumed, step 1–2"},
+	{"numbers among the words", "mem at 1 before 9.50 GB, mem at 1 after 1.50 GB\nmem at 2 before 9.50 GB, mem at 2 after 2.50 GB",
+		"used 9.5–9.5 GB 1024 assumed, line 0–1; used 1.5–2.5 GB 1024 assumed, line 0–1"},
+	{"columns of a kind", "step,model_mem_gb,act_mem_gb\n1,5.0,1.5\n2,5.0,2.5", "used 5–5 GB 1024 assumed, step 1–2; used 1.5–2.5 GB 1024 assumed, step 1–2"},
+
 	{"nothing", "loading weights\nmodel has 7B parameters, 13 GB download\nCPU RAM: 12 GB used\nbandwidth 12 GB/s, memory clock 1500\nA100-80GB\nepoch 3 loss 0.5\nKV cache size: 12 GiB", ""},
 }
 

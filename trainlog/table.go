@@ -27,6 +27,8 @@ type column struct {
 	metric Metric
 	unit   Unit // when the header says it
 	name   string
+
+	distinct bool // another column is called the same
 }
 
 type columnRole uint8
@@ -118,7 +120,21 @@ func newTable(line string) *table {
 	if figures == 0 {
 		return nil
 	}
+	t.markDistinct()
 	return t
+}
+
+// markDistinct marks columns that are called the same and are not.
+func (t *table) markDistinct() {
+	list := make([]figure, len(t.columns))
+	for i, c := range t.columns {
+		list[i] = figure{metric: c.metric, unit: c.unit, device: Unknown, total: c.role != figureColumn}
+		list[i].belongsTo(ownerOf(c.name))
+	}
+	markDistinct(list)
+	for i := range t.columns {
+		t.columns[i].distinct = list[i].distinct
+	}
 }
 
 // hasNumber reports whether a line has a digit that is not part of a name.
@@ -312,7 +328,10 @@ func (r *reader) rowFigures(cells []string) (found []figure, empty bool) {
 			continue
 		}
 		f := figure{metric: c.metric, total: c.role == totalColumn, value: value, digits: digits,
-			unit: c.unit, spelling: c.name, device: Unknown, sampled: r.table.smi}
+			unit: c.unit, spelling: c.name, device: Unknown, sampled: r.table.smi, distinct: c.distinct}
+		if !r.table.smi {
+			f.belongsTo(ownerOf(c.name))
+		}
 		if u, ok := parseUnit(unit, true); ok && unit != "" {
 			f.unit = u
 		}

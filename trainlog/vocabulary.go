@@ -69,6 +69,10 @@ func newWord(text string) *wordInfo {
 			w.gpu = n
 		}
 	}
+	rank, device := ownerOf(text)
+	if w.says.rank = rank + 1; device != Unknown {
+		w.isGPU, w.gpu = true, device
+	}
 	for i := range programs {
 		if programs[i].word(text) {
 			w.from = append(w.from, &programs[i])

@@ -17,6 +17,7 @@ type label struct {
 	total   bool // "total"
 	others  bool // "other": not PyTorch's own
 	usage   bool // "used", "usage"
+	rank    int  // the rank that a word names, plus 1; 0 for none
 }
 
 type labelKind uint8
@@ -114,6 +115,9 @@ func (l *label) join(w *label) {
 	l.total = l.total || w.total
 	l.others = l.others || w.others
 	l.usage = l.usage || w.usage
+	if l.rank == 0 {
+		l.rank = w.rank
+	}
 	if w.kind > l.kind {
 		l.kind, l.metric = w.kind, w.metric
 	}
