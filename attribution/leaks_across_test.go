@@ -152,6 +152,8 @@ func TestCompareLeaks(t *testing.T) {
 		{"same", &leak, &leak, LeakSame, 5000, 5000},
 		{"too short", &leak, &short, LeakUnclear, 5000, 0},
 		{"no leak before", &fixed, &fixed, LeakUnclear, 0, 0},
+		{"a new leak", &fixed, &leak, LeakWorse, 0, 5000},
+		{"a leak, and too little before", &short, &leak, LeakUnclear, 0, 5000},
 		{"files, then one history", &across, &fixed, LeakGone, 5000, 0},
 		{"files, then the same leak", &across, &leak, LeakSame, 5000, 5000},
 		{"shorter than the time between rises", &every, &few, LeakUnclear, 5000, 0},

@@ -11,11 +11,11 @@ import (
 type LeakOutcome uint8
 
 const (
-	LeakUnclear LeakOutcome = iota // too little to go by, or no leak to begin with
+	LeakUnclear LeakOutcome = iota // too little to go by, or no leak in either
 	LeakGone
 	LeakSmaller
 	LeakSame
-	LeakWorse
+	LeakWorse // or there was none before
 )
 
 var leakOutcomeNames = [...]string{"unclear", "gone", "smaller", "same", "worse"}
@@ -48,6 +48,9 @@ func CompareLeaks(before, after *LeakReport) LeakChange {
 	c.Before, c.After, c.Unit = x.slope, y.slope, unit
 	c.Lines = compareLines(before, after, x.factor, y.factor)
 	switch {
+	case after.Growth.Verdict == Leak && (before.Growth.Verdict == Steady || before.Growth.Verdict == CacheGrowth):
+		c.Outcome = LeakWorse
+		c.Why = fmt.Sprintf("no leak before: %s; after, %s", before.Growth.Why, after.Growth.Why)
 	case before.Growth.Verdict != Leak:
 		c.Why = "no leak before: " + before.Growth.Why
 	case !ok:

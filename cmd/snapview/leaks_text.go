@@ -28,7 +28,7 @@ func (u *ui) leaksText(a *leaksAnswer, o *options) string {
 			b.WriteByte('\n')
 		}
 		if a.changes != nil {
-			u.writeLeakChange(&b, &a.changes[i])
+			u.writeLeakChange(&b, &a.changes[i], o)
 			b.WriteByte('\n')
 		}
 		u.writeLeaks(&b, &a.reports[i], a.changes != nil, o)
@@ -294,28 +294,29 @@ func (u *ui) leakCurves(r *attribution.LeakReport) string {
 }
 
 // writeLeakChange says whether a change of the program cured the leak.
-func (u *ui) writeLeakChange(b *strings.Builder, c *attribution.LeakChange) {
+func (u *ui) writeLeakChange(b *strings.Builder, c *attribution.LeakChange, o *options) {
 	style := alarm
 	if c.Outcome == attribution.LeakGone {
 		style = bold
 	}
-	u.paragraph(b, "", u.style(bold, fmt.Sprintf("device %d", c.Device))+": "+u.style(style, outcomeText(c.Outcome))+": "+units.Safe(c.Why))
+	u.paragraph(b, "", u.style(bold, fmt.Sprintf("device %d", c.Device))+": "+u.style(style, outcomeText(c))+": "+units.Safe(c.Why))
 	if len(c.Lines) == 0 {
 		return
 	}
 	t := newTable(right, right, left)
 	t.header("before", "after", "line, bytes "+article(c.Unit))
-	for _, l := range c.Lines[:min(len(c.Lines), leaksRows)] {
+	shown := o.rows.limit(len(c.Lines))
+	for _, l := range c.Lines[:shown] {
 		t.row(signedRate(l.Before), signedRate(l.After), location(l.File, l.Line, l.Function, u.width-30))
 	}
 	b.WriteString(t.String())
-	if more := len(c.Lines) - leaksRows; more > 0 {
+	if more := len(c.Lines) - shown; more > 0 {
 		b.WriteString(ellipsis + " " + plural(more, "more line") + "\n")
 	}
 }
 
-func outcomeText(o attribution.LeakOutcome) string {
-	switch o {
+func outcomeText(c *attribution.LeakChange) string {
+	switch c.Outcome {
 	case attribution.LeakGone:
 		return "the leak is gone"
 	case attribution.LeakSmaller:
@@ -323,6 +324,9 @@ func outcomeText(o attribution.LeakOutcome) string {
 	case attribution.LeakSame:
 		return "the leak is still there"
 	case attribution.LeakWorse:
+		if c.Before <= 0 {
+			return "a new leak"
+		}
 		return "the leak is worse"
 	}
 	return "unclear"
