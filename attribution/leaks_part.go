@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/snapview/snapview/internal/units"
 	"github.com/snapview/snapview/snapshot"
 )
 
@@ -30,7 +31,7 @@ type growthPart struct {
 
 func newGrowthPart(c *Classification, r rounds) *growthPart {
 	p := &growthPart{rounds: r, levels: levelsAt(c.Timeline, &r), c: c}
-	p.growth = Judge(p.input())
+	p.growth = Judge(p.judged())
 	if p.floor {
 		p.judgeFloor()
 		return p
@@ -54,6 +55,23 @@ func (p *growthPart) input() GrowthInput {
 		in.Peak = Series{Name: "peak", Steps: p.numbers[1:], Bytes: p.peak[1:]}
 	}
 	return in
+}
+
+// judged is input without reserved bytes of a history that contradicts itself
+// about them: what it says then is no growth.
+func (p *growthPart) judged() GrowthInput {
+	in := p.input()
+	if p.contradictsReserved() {
+		in.Reserved = Series{}
+	}
+	return in
+}
+
+// contradictsReserved reports whether reserved bytes are off by enough to look
+// like growth of the cache.
+func (p *growthPart) contradictsReserved() bool {
+	t := p.c.Timeline
+	return float64(t.UnreconciledReserved) > noticeable*float64(t.EndReserved)
 }
 
 func (p *growthPart) curves() []Series {
@@ -214,7 +232,7 @@ func (p *growthPart) judgeGrowing() {
 	switch {
 	case Fit(p.series("", p.work.bytes)).BytesPerStep > 3*g.BytesPerStep:
 		p.inputsSwell = true
-		g.inputsGrow(p.input())
+		g.inputsGrow(p.judged())
 	case !p.training:
 		p.undecided = true
 		g.Verdict = Inconclusive
@@ -246,6 +264,9 @@ func (p *growthPart) notes() (list []string) {
 		list = append(list, fmt.Sprintf("the history begins within the run: growth is that of its %s; lines of older memory are not known", count(len(p.events), p.unit)))
 	case snapshot.HistoryInconsistent:
 		list = append(list, "the history contradicts itself or the end of the file; take the curves with care")
+	}
+	if p.contradictsReserved() {
+		list = append(list, fmt.Sprintf("reserved bytes are off by up to %s, and do not count in the verdict", units.Bytes(p.c.Timeline.UnreconciledReserved)))
 	}
 	if p.growth.Verdict == Leak && 2*slopes(p.suspects) < p.growth.BytesPerStep {
 		list = append(list, fmt.Sprintf("the lines below explain %s of the growth %s; the rest is spread over many", sizeText(slopes(p.suspects)), per(p.unit)))

@@ -182,3 +182,27 @@ func TestLeaksInRings(t *testing.T) {
 		}
 	}
 }
+
+// A history that contradicts the segments shows no growth of the cache.
+func TestLeaksOfContradictoryReserved(t *testing.T) {
+	s, err := snapshot.Open(captures + "/noleak_cache/epoch1.pickle.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := s.Devices[0]
+	var events []snapshot.Event
+	for _, e := range d.Events {
+		events = append(events, e)
+		if e.Action == snapshot.SegmentAlloc {
+			events = append(events, e, e)
+		}
+	}
+	if r := Leaks(Classify(s, s.Timeline(d))); r.Growth.Verdict != CacheGrowth {
+		t.Fatalf("before: %v", r.Growth.Verdict)
+	}
+	d.Events = events
+	r := Leaks(Classify(s, s.Timeline(d)))
+	if r.Growth.Reserved.Points > 0 || !strings.Contains(strings.Join(r.Notes, " "), "do not count in the verdict") {
+		t.Errorf("%v: %s; %q", r.Growth.Verdict, r.Growth.Why, r.Notes)
+	}
+}
